@@ -6,11 +6,11 @@ import type { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { ActorStatements } from "./actors/actor-statements.ts";
 import { ListingStatements } from "./actors/listing-statements.ts";
+import { WRITE_KIND } from "./actors/verbs.ts";
 import { openDatabase } from "./database.ts";
 import { ReminderClaims } from "./reminders/claims.ts";
 import { SqliteReminderListing } from "./reminders/listing.ts";
 import { ReminderStatements } from "./reminders/statements.ts";
-import { WRITE_KIND } from "./thread/messages.ts";
 
 test("every commit is flushed to the disk: write-ahead log and synchronous FULL", async () => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-database-"));

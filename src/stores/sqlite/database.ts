@@ -3,8 +3,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
 import { migrateSqlite } from "./migrations.ts";
-import { IN_MEMORY, type WorkerStart } from "./thread/messages.ts";
 import { patiently, Transactions } from "./thread/transactions.ts";
+import { IN_MEMORY, type WorkerStart } from "./thread/verbs.ts";
 
 const SETTINGS = `
   -- A commit is answered when it has reached the disk, not only the operating system.

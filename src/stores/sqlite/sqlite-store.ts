@@ -18,23 +18,15 @@ import type {
 } from "../../ports/store/store.ts";
 import type { Workflows } from "../../ports/store/workflows.ts";
 import { OwnTakes } from "../own-takes.ts";
-import { SqliteCoordination } from "./coordination/coordination.ts";
+import { packCommits, packTakes, type STORE_VERBS, unpackCommitOutcomes, unpackTaken } from "./actors/verbs.ts";
+import { sqliteCoordination } from "./coordination/coordination.ts";
 import { keepToOwner } from "./file-access.ts";
-import { SqliteReminders } from "./reminders/reminders.ts";
-import { SqliteShards } from "./shards/shards.ts";
-import {
-  type CommitAnswer,
-  type FindAnswer,
-  IN_MEMORY,
-  type ListAnswer,
-  packCommits,
-  packTakes,
-  type TakeAnswer,
-  unpackCommitOutcomes,
-  unpackTaken,
-} from "./thread/messages.ts";
+import { sqliteReminders } from "./reminders/reminders.ts";
+import { sqliteShards } from "./shards/shards.ts";
+import type { Call } from "./thread/verb.ts";
+import { IN_MEMORY } from "./thread/verbs.ts";
 import { WorkerLink } from "./thread/worker-link.ts";
-import { SqliteWorkflows } from "./workflows/workflows.ts";
+import { sqliteWorkflows } from "./workflows/workflows.ts";
 
 export interface SqliteOptions {
   /**
@@ -90,45 +82,42 @@ export class SqliteStore implements Store {
   readonly workflows: Workflows;
   readonly shards: Shards;
   readonly #link: WorkerLink;
+  readonly #call: Call<typeof STORE_VERBS>;
   /** It must outlive the thread: a thread that ended is replaced. */
   readonly #own = new OwnTakes();
 
   constructor(location: string, link: WorkerLink) {
     this.location = location;
     this.#link = link;
-    this.coordination = new SqliteCoordination(link);
-    this.reminders = new SqliteReminders(link);
-    this.workflows = new SqliteWorkflows(link);
-    this.shards = new SqliteShards(link);
+    this.#call = link.of("store");
+    this.coordination = sqliteCoordination(link.of("coordination"));
+    this.reminders = sqliteReminders(link.of("reminders"));
+    this.workflows = sqliteWorkflows(link.of("workflows"));
+    this.shards = sqliteShards(link.of("shards"));
   }
 
   async take(batch: readonly TakeRequest[]): Promise<Taken[]> {
     for (const { owner } of batch) this.#own.add(owner);
-    const question = packTakes(batch, this.#own.nextFloor());
-    const taken = unpackTaken((await this.#link.ask(question)) as TakeAnswer);
+    const taken = unpackTaken(await this.#call("take", packTakes(batch), this.#own.nextFloor()));
     for (const { epoch } of taken) this.#own.received(epoch);
     return taken;
   }
 
   async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
-    return unpackCommitOutcomes(
-      (await this.#link.ask(packCommits(batch, this.#own.owners))) as CommitAnswer,
-      batch.length,
-    );
+    return unpackCommitOutcomes(await this.#call("commit", packCommits(batch, this.#own.owners)), batch.length);
   }
 
-  async list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {
-    // Field by field: other properties of the caller's object need not be cloneable.
-    const query = { namespace, type, prefix, after: after && { type: after.type, id: after.id }, limit };
-    return (await this.#link.ask({ kind: "list", query })) as ListAnswer;
+  // Field by field, here and below: other properties of the caller's object need not be cloneable.
+  list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {
+    return this.#call("list", { namespace, type, prefix, after: after && { type: after.type, id: after.id }, limit });
   }
 
-  async find({ namespace, type, id }: ActorKey): Promise<StoredActor | undefined> {
-    return (await this.#link.ask({ kind: "find", key: { namespace, type, id } })) as FindAnswer;
+  find({ namespace, type, id }: ActorKey): Promise<StoredActor | undefined> {
+    return this.#call("find", { namespace, type, id });
   }
 
-  async ping(): Promise<void> {
-    await this.#link.ask({ kind: "ping" });
+  ping(): Promise<void> {
+    return this.#call("ping");
   }
 
   close(): Promise<void> {

@@ -3,7 +3,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { invariant } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
-import { COMMIT_NUMBERS, COMMIT_STRINGS, TAKE_STRINGS, type TakeAnswer, WRITE_KIND } from "../thread/messages.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
+import { COMMIT_NUMBERS, COMMIT_STRINGS, TAKE_STRINGS, type TakeAnswer, WRITE_KIND } from "./verbs.ts";
 
 type Head = [ref: number, epoch: number, version: number, pieces: number, state: string | null];
 type Fence = [epoch: number, version: number, commitId: string | null, owner: string];
@@ -51,12 +52,7 @@ export class ActorStatements {
   readonly #dropChanges: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
-
+    const asArrays = rowsAsArrays(db);
     // Take. A lookup by name, a lookup by primary key and one UPDATE: together they take two thirds of the
     // time of one INSERT … ON CONFLICT … RETURNING, which builds a temporary table for its result.
     this.#head = asArrays(

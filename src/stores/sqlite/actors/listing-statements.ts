@@ -3,6 +3,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ActorKey } from "../../../kernel/names.ts";
 import type { ActorQuery, StoredActor } from "../../../ports/store/store.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 const SELECT = `SELECT type, id, epoch, version, owner, piece_bytes + coalesce(octet_length(state), 0), taken_at,
   committed_at FROM actor_names JOIN actors USING (ref)`;
@@ -15,11 +16,7 @@ export class ListingStatements {
   readonly #nextType: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
+    const asArrays = rowsAsArrays(db);
     // One seek by name, one by primary key.
     this.#find = asArrays(`${SELECT} WHERE namespace = ?1 AND type = ?2 AND id = ?3`);
     // One range of the names in index order, and a seek for each row of the page. The range starts at the

@@ -1,55 +1,41 @@
-// The coordination port on the event loop: each step is one request to the worker thread, which serves it
-// before takes and commits. Times are on the machine's clock, which all processes on the file share.
-import type {
-  Candidate,
-  Coordination,
-  ElectionResult,
-  Member,
-  MemberChange,
-} from "../../../ports/store/coordination.ts";
-import type { WorkerLink } from "../thread/worker-link.ts";
+// The coordination port on the event loop, and its verbs in the worker thread, which serves them before takes
+// and commits. Times are on the machine's clock, which all processes on the file share.
+import type { Candidate, Coordination, MemberChange } from "../../../ports/store/coordination.ts";
+import { type Call, read, write } from "../thread/verb.ts";
 
-export class SqliteCoordination implements Coordination {
-  readonly #link: WorkerLink;
+const URGENT = { isUrgent: true } as const;
 
-  constructor(link: WorkerLink) {
-    this.#link = link;
-  }
+export const COORDINATION_VERBS = {
+  campaign: write(
+    (on, candidate: Candidate, dead: readonly string[]) => on.coordination.campaign(candidate, dead, Date.now()),
+    URGENT,
+  ),
+  resign: write((on, incarnation: string) => on.coordination.resign(incarnation), URGENT),
+  members: read((on) => on.coordination.members(), URGENT),
+  persist: write((on, term: number, changes: readonly MemberChange[]) => on.coordination.persist(term, changes), {
+    ...URGENT,
+    rows: (_, __, changes) => changes.length,
+  }),
+  leave: write((on, incarnations: readonly string[]) => on.coordination.leave(incarnations), URGENT),
+  secret: write((on, offer: string) => on.coordination.secret(offer), URGENT),
+};
 
-  // Field by field, here and below: other properties of the caller's object need not be cloneable.
-  async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
-    const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm } = candidate;
-    const question = {
-      kind: "campaign",
-      candidate: { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm },
-      dead: [...dead],
-    } as const;
-    return (await this.#link.ask(question)) as ElectionResult;
-  }
+// Field by field: other properties of the caller's objects need not be cloneable.
+export const sqliteCoordination = (call: Call<typeof COORDINATION_VERBS>): Coordination => ({
+  campaign({ incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm }, dead = []) {
+    const candidate = { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm };
+    return call("campaign", candidate, [...dead]);
+  },
+  resign: (incarnation) => call("resign", incarnation),
+  members: () => call("members"),
+  persist: (term, changes) => call("persist", term, changes.map(copyOf)),
+  leave: (incarnations) => call("leave", [...incarnations]),
+  secret: (offer) => call("secret", offer),
+});
 
-  async resign(incarnation: string): Promise<void> {
-    await this.#link.ask({ kind: "resign", incarnation });
-  }
-
-  async members(): Promise<Member[]> {
-    return (await this.#link.ask({ kind: "members" })) as Member[];
-  }
-
-  async persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
-    const copies = changes.map((change): MemberChange => {
-      if (change.kind === "drop") return { kind: "drop", incarnation: change.incarnation };
-      const { namespace, incarnation, address, machine, pid, types } = change.member;
-      const member = { namespace, incarnation, address, machine, pid, types: [...types] };
-      return { kind: "save", member, isKnown: change.isKnown };
-    });
-    return (await this.#link.ask({ kind: "note", term, changes: copies })) as boolean;
-  }
-
-  async leave(incarnations: readonly string[]): Promise<void> {
-    await this.#link.ask({ kind: "leave", incarnations: [...incarnations] });
-  }
-
-  async secret(offer: string): Promise<string> {
-    return (await this.#link.ask({ kind: "secret", offer })) as string;
-  }
+function copyOf(change: MemberChange): MemberChange {
+  if (change.kind === "drop") return { kind: "drop", incarnation: change.incarnation };
+  const { namespace, incarnation, address, machine, pid, types } = change.member;
+  const member = { namespace, incarnation, address, machine, pid, types: [...types] };
+  return { kind: "save", member, isKnown: change.isKnown };
 }

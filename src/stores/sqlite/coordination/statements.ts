@@ -5,6 +5,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { Candidate, ElectionResult, Member, MemberChange } from "../../../ports/store/coordination.ts";
 import { campaigned, type Leadership, type ListedMember, standingOf, tooMany } from "../../leadership.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 type ListedRow = [string, string, string, number, number, number, number];
 type LeadershipRow = [number, number, number, string | null, ...Tail<ListedRow>];
@@ -31,12 +32,7 @@ export class CoordinationStatements {
   readonly #readSecret: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
-
+    const asArrays = rowsAsArrays(db);
     // The one row, by its key.
     this.#leadership = asArrays(
       `SELECT term, host_lease_ms, former_host_lease_ms, ${LISTED} FROM leadership WHERE one = 1`,
@@ -90,7 +86,7 @@ export class CoordinationStatements {
     );
   }
 
-  note(term: number, changes: readonly MemberChange[]): boolean {
+  persist(term: number, changes: readonly MemberChange[]): boolean {
     if (!this.isCurrent(term)) return false;
     let more = 0;
     for (const change of changes) {

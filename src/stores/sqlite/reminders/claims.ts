@@ -3,6 +3,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { ClaimRequest } from "../../../ports/store/reminders.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { type ClaimAnswer, type ClaimedRow, packClaimed } from "./messages.ts";
 import { THESE } from "./statements.ts";
 
@@ -27,11 +28,7 @@ export class ReminderClaims {
   readonly #lease: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
+    const asArrays = rowsAsArrays(db);
     // All types at once: a seek for the type and one for its first row. A type without due rows costs no
     // more.
     this.#firsts = asArrays(

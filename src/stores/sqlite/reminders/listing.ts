@@ -9,6 +9,7 @@ import type {
   ReminderQuery,
   StoredReminder,
 } from "../../../ports/store/reminders.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { ReminderTypes, type TypeRow } from "./types.ts";
 
 type Head = [id: string, name: string, generation: number, ...tick: [number, number, number, number], schedule: string];
@@ -52,11 +53,7 @@ export class SqliteReminderListing {
   readonly #countDead: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
+    const asArrays = rowsAsArrays(db);
     const pages = (select: string): Pages => {
       return { page: asArrays(`${select} ${PAGE}`), ofId: asArrays(`${select} ${PAGE_OF_ID}`) };
     };

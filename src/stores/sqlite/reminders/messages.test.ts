@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { ReminderWrite, Settlement, Tick } from "../../../ports/store/reminders.ts";
 import type { Commit } from "../../../ports/store/store.ts";
-import { mayRepeat, type Write } from "../thread/messages.ts";
+import { mayRepeat, type Verbs } from "../thread/verbs.ts";
 import {
   type ClaimedRow,
   packAttachedReminders,
@@ -122,11 +122,11 @@ test("outcomes describe the result of each write", () => {
 test("a reminder is not written twice after a COMMIT that may have counted; a commit is, by its id", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "COMMIT failed");
   const refused = new LimpetError("INVARIANT", "another request was invalid");
-  const packed = { count: 0, numbers: [], strings: [] };
-  const remind: Write = { kind: "remind", ...packed };
-  assert.equal(mayRepeat(remind, refused), true);
-  assert.equal(mayRepeat(remind, unknown), false);
-  assert.equal(mayRepeat({ kind: "settle", ...packed }, unknown), false);
-  assert.equal(mayRepeat({ kind: "renew", generations: [], tokens: [], leaseMs: 1 }, unknown), true);
-  assert.equal(mayRepeat({ kind: "commit", numbers: [], strings: [], owners: [] }, unknown), true);
+  const again = (name: keyof Verbs["reminders"], error: LimpetError) =>
+    mayRepeat({ feature: "reminders", name, args: [] }, error);
+  assert.equal(again("write", refused), true);
+  assert.equal(again("write", unknown), false);
+  assert.equal(again("settle", unknown), false);
+  assert.equal(again("renew", unknown), true);
+  assert.equal(mayRepeat({ feature: "store", name: "commit", args: [] }, unknown), true);
 });

@@ -6,22 +6,15 @@ import {
   type Claim,
   type ClaimedReminder,
   type ClaimRequest,
-  type ReminderKey,
   type ReminderOutcome,
-  type ReminderQuery,
   type ReminderWrite,
   type Rewriting,
   type Settlement,
   type Tick,
 } from "../../../ports/store/reminders.ts";
 import type { Commit } from "../../../ports/store/store.ts";
-import type { LeasesAnswer } from "../thread/messages.ts";
-
-export interface Packed {
-  readonly count: number;
-  readonly numbers: readonly number[];
-  readonly strings: readonly string[];
-}
+import type { LeasesAnswer } from "../actors/verbs.ts";
+import type { Packed } from "../thread/flat-arrays.ts";
 
 /** The attached reminders of a batch of commits. */
 export interface PackedAttachedReminders {
@@ -33,27 +26,6 @@ export interface PackedAttachedReminders {
   readonly settlements: Packed;
   readonly writes: Packed;
 }
-
-export type ReminderChange =
-  | ({ readonly kind: "remind" } & Packed)
-  | ({ readonly kind: "settle" } & Packed)
-  | ({ readonly kind: "rewrite" } & Packed)
-  | { readonly kind: "claim"; readonly request: ClaimRequest }
-  | {
-      readonly kind: "renew";
-      readonly generations: readonly number[];
-      /** One token for each of them. */
-      readonly tokens: readonly string[];
-      readonly leaseMs: number;
-    }
-  | { readonly kind: "revive"; readonly key: ReminderKey }
-  | { readonly kind: "forget"; readonly key: ReminderKey };
-
-export type ReminderLook =
-  | { readonly kind: "reminder"; readonly key: ReminderKey }
-  | { readonly kind: "reminders"; readonly query: ReminderQuery }
-  | { readonly kind: "dead"; readonly query: ReminderQuery }
-  | { readonly kind: "count"; readonly namespace: string; readonly limit: number };
 
 /**
  * For each set the new generation, or 0 if the key was to be new and is not; for each cancel 1 if the

@@ -1,94 +1,68 @@
-// The port of reminders on the event loop: each step is one request to the worker thread. Times are on the
-// machine's clock, which all processes on the file share.
-import type {
-  Claim,
-  ClaimRequest,
-  DeadReminder,
-  ReminderCounts,
-  ReminderKey,
-  ReminderLease,
-  ReminderOutcome,
-  ReminderQuery,
-  Reminders,
-  ReminderWrite,
-  Rewriting,
-  Settlement,
-  StoredReminder,
-} from "../../../ports/store/reminders.ts";
-import type { WorkerLink } from "../thread/worker-link.ts";
+// The port of reminders on the event loop, and its verbs in the worker thread. Times are on the machine's
+// clock, which all processes on the file share.
+import type { ClaimRequest, ReminderKey, ReminderQuery, Reminders } from "../../../ports/store/reminders.ts";
+import type { Packed } from "../thread/flat-arrays.ts";
+import { type Call, read, write } from "../thread/verb.ts";
 import {
-  type ClaimAnswer,
   packRewritings,
   packSettlements,
   packWrites,
-  type RemindAnswer,
   unpackClaimed,
   unpackReminderOutcomes,
+  unpackRewritings,
+  unpackSettlements,
+  unpackWrites,
 } from "./messages.ts";
 
-export class SqliteReminders implements Reminders {
-  readonly #link: WorkerLink;
+/**
+ * A batch that must not be applied twice: a reminder that was set or settled would look like another's work.
+ */
+const UNSAFE_BATCH = { repeat: "unsafe", rows: (_: unknown, { count }: Packed) => count } as const;
 
-  constructor(link: WorkerLink) {
-    this.#link = link;
-  }
+export const REMINDER_VERBS = {
+  write: write((on, batch: Packed) => on.reminders.write(unpackWrites(batch), Date.now()), UNSAFE_BATCH),
+  settle: write((on, batch: Packed) => on.reminders.settle(unpackSettlements(batch), Date.now()), UNSAFE_BATCH),
+  rewrite: write((on, batch: Packed) => on.reminders.rewrite(unpackRewritings(batch), Date.now()), UNSAFE_BATCH),
+  claim: write((on, request: ClaimRequest) => on.reminderClaims.claim(request, Date.now()), {
+    rows: ({ count }) => count,
+  }),
+  /** One token for each generation. */
+  renew: write(
+    (on, generations: readonly number[], tokens: readonly string[], leaseMs: number) =>
+      on.reminders.renew(generations, tokens, Date.now() + leaseMs),
+    { rows: (_, { length }) => length },
+  ),
+  revive: write((on, key: ReminderKey) => on.reminders.revive(key, Date.now()), { repeat: "unsafe" }),
+  forget: write((on, key: ReminderKey) => on.reminders.forget(key), { repeat: "unsafe" }),
+  get: read((on, key: ReminderKey) => on.reminderListing.get(key, Date.now())),
+  list: read((on, query: ReminderQuery) => on.reminderListing.list(query, Date.now())),
+  listDead: read((on, query: ReminderQuery) => on.reminderListing.listDead(query)),
+  count: read((on, namespace: string, limit: number) => on.reminderListing.count(namespace, limit, Date.now())),
+};
 
-  async write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
-    return unpackReminderOutcomes(
-      (await this.#link.ask({ kind: "remind", ...packWrites(batch) })) as RemindAnswer,
-      batch,
-    );
-  }
-
-  // Field by field, here and below: other properties of the caller's object need not be cloneable.
-  async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
+// Field by field: other properties of the caller's objects need not be cloneable.
+export const sqliteReminders = (call: Call<typeof REMINDER_VERBS>): Reminders => ({
+  write: async (batch) => unpackReminderOutcomes(await call("write", packWrites(batch)), batch),
+  settle: (batch) => call("settle", packSettlements(batch)),
+  rewrite: (batch) => call("rewrite", packRewritings(batch)),
+  async claim({ namespace, types, limit, aheadMs, leaseMs, token }) {
     const request = { namespace, types: [...new Set(types)], limit, aheadMs, leaseMs, token };
-    return unpackClaimed((await this.#link.ask({ kind: "claim", request })) as ClaimAnswer, request);
-  }
-
-  async settle(batch: readonly Settlement[]): Promise<boolean[]> {
-    return (await this.#link.ask({ kind: "settle", ...packSettlements(batch) })) as boolean[];
-  }
-
-  async rewrite(batch: readonly Rewriting[]): Promise<boolean[]> {
-    return (await this.#link.ask({ kind: "rewrite", ...packRewritings(batch) })) as boolean[];
-  }
-
-  async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
+    return unpackClaimed(await call("claim", request), request);
+  },
+  renew(claims, leaseMs) {
     const generations = claims.map(({ generation }) => generation);
     const tokens = claims.map(({ token }) => token);
-    return (await this.#link.ask({ kind: "renew", generations, tokens, leaseMs })) as number[];
-  }
-
-  async get(key: ReminderKey): Promise<StoredReminder | undefined> {
-    return (await this.#link.ask({ kind: "reminder", key: keyOf(key) })) as StoredReminder | undefined;
-  }
-
-  async list(query: ReminderQuery): Promise<StoredReminder[]> {
-    return (await this.#link.ask({ kind: "reminders", query: queryOf(query) })) as StoredReminder[];
-  }
-
-  async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
-    return (await this.#link.ask({ kind: "dead", query: queryOf(query) })) as DeadReminder[];
-  }
-
-  async revive(key: ReminderKey): Promise<boolean> {
-    return (await this.#link.ask({ kind: "revive", key: keyOf(key) })) as boolean;
-  }
-
-  async forget(key: ReminderKey): Promise<boolean> {
-    return (await this.#link.ask({ kind: "forget", key: keyOf(key) })) as boolean;
-  }
-
-  async count(namespace: string, limit: number): Promise<ReminderCounts> {
-    return (await this.#link.ask({ kind: "count", namespace, limit })) as ReminderCounts;
-  }
-
+    return call("renew", generations, tokens, leaseMs);
+  },
+  revive: (key) => call("revive", keyOf(key)),
+  forget: (key) => call("forget", keyOf(key)),
+  get: (key) => call("get", keyOf(key)),
+  list: (query) => call("list", queryOf(query)),
+  listDead: (query) => call("listDead", queryOf(query)),
+  count: (namespace, limit) => call("count", namespace, limit),
   /** A SQLite file sends no notifications to other processes. */
-  watch(): undefined {
-    return undefined;
-  }
-}
+  watch: () => undefined,
+});
 
 const keyOf = ({ namespace, type, id, name }: ReminderKey): ReminderKey => ({ namespace, type, id, name });
 

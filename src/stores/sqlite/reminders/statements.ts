@@ -10,6 +10,7 @@ import type {
   Settlement,
   Tick,
 } from "../../../ports/store/reminders.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import type { RemindAnswer } from "./messages.ts";
 import { ReminderTypes } from "./types.ts";
 
@@ -47,11 +48,7 @@ export class ReminderStatements {
   readonly #unbury: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
+    const asArrays = rowsAsArrays(db);
     this.#types = new ReminderTypes(db);
 
     // The one row, by its key, once for a batch: it reserves as many numbers as the batch needs, and none of

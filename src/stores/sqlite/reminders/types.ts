@@ -1,5 +1,6 @@
 // The short numbers of namespaces and types. They are few and stay for ever, with or without reminders.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 /** A type of one namespace: its number and its name. */
 export type TypeRow = [ref: number, type: string];
@@ -10,13 +11,12 @@ export class ReminderTypes {
   readonly #all: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     // One seek in a tree that is always in memory.
-    this.#find = db.prepare("SELECT ref FROM reminder_types WHERE namespace = ? AND type = ?");
-    this.#find.setReturnArrays(true);
+    this.#find = asArrays("SELECT ref FROM reminder_types WHERE namespace = ? AND type = ?");
     this.#insert = db.prepare("INSERT INTO reminder_types (namespace, type) VALUES (?, ?)");
     // One range, already in order.
-    this.#all = db.prepare("SELECT ref, type FROM reminder_types WHERE namespace = ? ORDER BY type");
-    this.#all.setReturnArrays(true);
+    this.#all = asArrays("SELECT ref, type FROM reminder_types WHERE namespace = ? ORDER BY type");
   }
 
   find(namespace: string, type: string): number | undefined {

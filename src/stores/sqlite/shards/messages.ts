@@ -1,48 +1,8 @@
-// The protocol about shards between the store and its worker thread. Batches and homes cross as flat arrays
-// of numbers and strings. Each pair of functions encodes and decodes one message; no other module depends on
-// the layout.
-import type {
-  RememberedChange,
-  ShardHomeChange,
-  ShardHomeRow,
-  ShardKey,
-  ShardRule,
-} from "../../../ports/store/shards.ts";
-import type { Packed } from "../reminders/messages.ts";
-import { FlatReader, FlatWriter } from "../thread/flat-arrays.ts";
-
-/** Writes of the leader, which go before all others. */
-export type ShardHomesWrite = { readonly kind: "note-homes"; readonly term: number } & Packed;
-
-export type ShardWrite =
-  | { readonly kind: "settle-rule"; readonly rule: ShardRule }
-  /**
-   * Forgets at most `limit` actors, and the rest of the type when none is left. Does nothing while a member
-   * that is not in `ended` hosts the type.
-   */
-  | {
-      readonly kind: "reset-shards";
-      readonly namespace: string;
-      readonly type: string;
-      readonly ended: readonly string[];
-      readonly limit: number;
-    }
-  | ({ readonly kind: "remember"; readonly home: string | undefined } & Packed);
-
-export type ShardLook =
-  | {
-      readonly kind: "remembered";
-      readonly shard: ShardKey;
-      readonly after: string | undefined;
-      readonly limit: number;
-    }
-  | { readonly kind: "remembered-shards"; readonly namespace: string; readonly type: string };
-
-export interface ResetAnswer {
-  readonly forgotten: number;
-  readonly isHosted: boolean;
-  readonly isDone: boolean;
-}
+// Encodes batches of changes and homes of shards as flat arrays of numbers and strings, between the store and
+// its worker thread. Each pair of functions encodes and decodes one message; no other module depends on the
+// layout.
+import type { RememberedChange, ShardHomeChange, ShardHomeRow } from "../../../ports/store/shards.ts";
+import { FlatReader, FlatWriter, type Packed } from "../thread/flat-arrays.ts";
 
 export function packHomeChanges(changes: readonly ShardHomeChange[]): Packed {
   const to = new FlatWriter();

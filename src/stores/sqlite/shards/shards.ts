@@ -1,60 +1,65 @@
-// The port of shards on the event loop: each step is a request to the worker thread, which serves the
-// leader's requests about homes before takes and commits.
-import type {
-  RememberedChange,
-  ShardHomeChange,
-  ShardHomeRow,
-  ShardKey,
-  ShardRule,
-  Shards,
-} from "../../../ports/store/shards.ts";
-import type { WorkerLink } from "../thread/worker-link.ts";
-import { type HomesAnswer, packHomeChanges, packRemembered, type ResetAnswer, unpackHomes } from "./messages.ts";
+// The port of shards on the event loop, and its verbs in the worker thread, which serves the leader's
+// requests about homes before takes and commits.
+import type { ShardKey, ShardRule, Shards } from "../../../ports/store/shards.ts";
+import { isHosted } from "../../shard-changes.ts";
+import type { Packed } from "../thread/flat-arrays.ts";
+import type { Statements } from "../thread/statements.ts";
+import { type Call, read, write } from "../thread/verb.ts";
+import {
+  packHomeChanges,
+  packHomes,
+  packRemembered,
+  unpackHomeChanges,
+  unpackHomes,
+  unpackRemembered,
+} from "./messages.ts";
 
 /** Actors that one transaction deletes: it delays other writers by some milliseconds. */
 const RESET_ROWS = 5_000;
 
-export class SqliteShards implements Shards {
-  readonly #link: WorkerLink;
+export const SHARD_VERBS = {
+  settle: write((on, rule: ShardRule) => on.shards.settle(rule)),
+  reset: write(reset, { rows: ({ forgotten }) => forgotten }),
+  homes: read((on) => packHomes(on.shards.homes()), { isUrgent: true }),
+  noteHomes: write(noteHomes, { isUrgent: true, rows: (_, __, { count }) => count }),
+  remember: write(
+    (on, home: string | undefined, changes: Packed) => on.shards.remember(home, unpackRemembered(changes)),
+    { rows: (_, __, { count }) => count },
+  ),
+  remembered: read((on, shard: ShardKey, after: string | undefined, limit: number) =>
+    on.shards.remembered(shard, after, limit),
+  ),
+  rememberedShards: read((on, namespace: string, type: string) => on.shards.rememberedShards(namespace, type)),
+};
 
-  constructor(link: WorkerLink) {
-    this.#link = link;
-  }
+/**
+ * Forgets some actors, and the rest of the type when none is left, unless a member outside `ended` hosts it.
+ */
+function reset({ coordination, shards }: Statements, namespace: string, type: string, ended: readonly string[]) {
+  const hosted = isHosted(coordination.members(), namespace, type, ended);
+  const { forgotten, isDone } = hosted ? { forgotten: 0, isDone: false } : shards.reset(namespace, type, RESET_ROWS);
+  return { isHosted: hosted, forgotten, isDone };
+}
 
-  // Field by field, here and below: other properties of the caller's object need not be cloneable.
-  async settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
-    return (await this.#link.ask({
-      kind: "settle-rule",
-      rule: { namespace, type, shards, version },
-    })) as ShardRule;
-  }
+function noteHomes({ coordination, shards }: Statements, term: number, changes: Packed): boolean {
+  const isCurrent = coordination.isCurrent(term);
+  if (isCurrent) shards.noteHomes(unpackHomeChanges(changes));
+  return isCurrent;
+}
 
-  async reset(namespace: string, type: string, ended: readonly string[] = []): Promise<boolean> {
+// Field by field: other properties of the caller's objects need not be cloneable.
+export const sqliteShards = (call: Call<typeof SHARD_VERBS>): Shards => ({
+  settle: ({ namespace, type, shards, version }) => call("settle", { namespace, type, shards, version }),
+  async reset(namespace, type, ended = []) {
     for (;;) {
-      const question = { kind: "reset-shards", namespace, type, ended: [...ended], limit: RESET_ROWS } as const;
-      const { isDone, isHosted } = (await this.#link.ask(question)) as ResetAnswer;
+      const { isDone, isHosted } = await call("reset", namespace, type, [...ended]);
       if (isHosted || isDone) return !isHosted;
     }
-  }
-
-  async homes(): Promise<ShardHomeRow[]> {
-    return unpackHomes((await this.#link.ask({ kind: "homes" })) as HomesAnswer);
-  }
-
-  async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {
-    return (await this.#link.ask({ kind: "note-homes", term, ...packHomeChanges(changes) })) as boolean;
-  }
-
-  async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {
-    return (await this.#link.ask({ kind: "remember", home, ...packRemembered(changes) })) as boolean[];
-  }
-
-  async remembered({ namespace, type, shard }: ShardKey, after: string | undefined, limit: number): Promise<string[]> {
-    const question = { kind: "remembered", shard: { namespace, type, shard }, after, limit } as const;
-    return (await this.#link.ask(question)) as string[];
-  }
-
-  async rememberedShards(namespace: string, type: string): Promise<number[]> {
-    return (await this.#link.ask({ kind: "remembered-shards", namespace, type })) as number[];
-  }
-}
+  },
+  homes: async () => unpackHomes(await call("homes")),
+  noteHomes: (term, changes) => call("noteHomes", term, packHomeChanges(changes)),
+  remember: (home, changes) => call("remember", home, packRemembered(changes)),
+  remembered: ({ namespace, type, shard }, after, limit) =>
+    call("remembered", { namespace, type, shard }, after, limit),
+  rememberedShards: (namespace, type) => call("rememberedShards", namespace, type),
+});

@@ -2,7 +2,14 @@
 // of the caller, and may run again after a rollback. All rows are found by their keys.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RememberedChange, ShardHomeChange, ShardKey, ShardRule } from "../../../ports/store/shards.ts";
-import type { ResetAnswer, TypeHomes } from "./messages.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
+import type { TypeHomes } from "./messages.ts";
+
+/** `isDone`: all rows of the type are deleted. */
+interface Reset {
+  readonly forgotten: number;
+  readonly isDone: boolean;
+}
 
 export class ShardStatements {
   readonly #rule: StatementSync;
@@ -23,12 +30,7 @@ export class ShardStatements {
   readonly #forgetAll: StatementSync;
 
   constructor(db: DatabaseSync) {
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
-
+    const asArrays = rowsAsArrays(db);
     this.#rule = asArrays("SELECT shards, version FROM shard_rules WHERE namespace = ? AND type = ?");
     this.#settle = db.prepare("INSERT INTO shard_rules (namespace, type, shards, version) VALUES (?, ?, ?, ?)");
     this.#dropRule = db.prepare("DELETE FROM shard_rules WHERE namespace = ? AND type = ?");
@@ -79,16 +81,16 @@ export class ShardStatements {
    * Deletes in portions, so that other writers do not wait long for the file. The caller has checked in the
    * same transaction that no member hosts the type.
    */
-  reset(namespace: string, type: string, limit: number): ResetAnswer {
+  reset(namespace: string, type: string, limit: number): Reset {
     const last = this.#place.get(namespace, type, limit - 1) as unknown as [number, string] | undefined;
     if (last !== undefined) {
       this.#forgetTo.run(namespace, type, ...last);
-      return { forgotten: limit, isDone: false, isHosted: false };
+      return { forgotten: limit, isDone: false };
     }
     const { changes } = this.#forgetAll.run(namespace, type);
     this.#dropHomes.run(namespace, type);
     this.#dropRule.run(namespace, type);
-    return { forgotten: Number(changes), isDone: true, isHosted: false };
+    return { forgotten: Number(changes), isDone: true };
   }
 
   homes(): TypeHomes[] {

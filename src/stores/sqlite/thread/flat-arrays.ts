@@ -1,6 +1,11 @@
 // Two flat arrays, one of numbers and one of strings: the form in which batches cross between the store and
 // its worker thread. A reader must read the same values in the order in which they were written.
-import type { Packed } from "../reminders/messages.ts";
+
+export interface Packed {
+  readonly count: number;
+  readonly numbers: readonly number[];
+  readonly strings: readonly string[];
+}
 
 export class FlatWriter {
   readonly #numbers: number[] = [];

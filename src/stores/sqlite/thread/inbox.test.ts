@@ -1,15 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Inbox } from "./inbox.ts";
-import type { ThreadRequest } from "./messages.ts";
+import type { ThreadRequest } from "./verbs.ts";
 
-const commit = (id: string): ThreadRequest => ({ kind: "commit", numbers: [], strings: [id], owners: [] });
-const resign = (incarnation: string): ThreadRequest => ({ kind: "resign", incarnation });
-const members: ThreadRequest = { kind: "members" };
-const ping: ThreadRequest = { kind: "ping" };
+const commit = (id: string): ThreadRequest => ({ feature: "store", name: "commit", args: [id] });
+const resign = (incarnation: string): ThreadRequest => ({
+  feature: "coordination",
+  name: "resign",
+  args: [incarnation],
+});
+const members: ThreadRequest = { feature: "coordination", name: "members", args: [] };
+const ping: ThreadRequest = { feature: "store", name: "ping", args: [] };
 
 function inboxOf(...arrived: ThreadRequest[]) {
-  return { inbox: new Inbox(() => arrived.shift()), arrive: (question: ThreadRequest) => arrived.push(question) };
+  return { inbox: new Inbox(() => arrived.shift()), arrive: (request: ThreadRequest) => arrived.push(request) };
 }
 
 test("urgent requests go before the others, and each kind keeps its order", () => {

@@ -1,10 +1,10 @@
 // Queues the requests in the worker thread: urgent ones first, then the others, each in their order. It holds
 // only requests that the event loop has sent and that have no response yet.
-import { isUrgent, isWrite, type ThreadRequest, type Urgent, type Write } from "./messages.ts";
+import { type ThreadRequest, verbOf } from "./verbs.ts";
 
 export class Inbox {
   readonly #receive: () => ThreadRequest | undefined;
-  readonly #urgent: Urgent[] = [];
+  readonly #urgent: ThreadRequest[] = [];
   readonly #others: ThreadRequest[] = [];
 
   /** `receive` returns the requests that have arrived meanwhile, one per call, and never waits. */
@@ -12,9 +12,8 @@ export class Inbox {
     this.#receive = receive;
   }
 
-  put(question: ThreadRequest): void {
-    if (isUrgent(question)) this.#urgent.push(question);
-    else this.#others.push(question);
+  put(request: ThreadRequest): void {
+    (verbOf(request).isUrgent ? this.#urgent : this.#others).push(request);
   }
 
   next(): ThreadRequest | undefined {
@@ -23,13 +22,10 @@ export class Inbox {
   }
 
   /** The next request, if it is a write; `urgentOnly` when there is no room for the others. */
-  nextWrite(urgentOnly: boolean): Write | undefined {
+  nextWrite(urgentOnly: boolean): ThreadRequest | undefined {
     this.#fetch();
-    const queue: ThreadRequest[] = urgentOnly || this.#urgent.length > 0 ? this.#urgent : this.#others;
-    const first = queue[0];
-    if (first === undefined || !isWrite(first)) return undefined;
-    queue.shift();
-    return first;
+    const queue = urgentOnly || this.#urgent.length > 0 ? this.#urgent : this.#others;
+    return queue[0] !== undefined && verbOf(queue[0]).kind === "write" ? queue.shift() : undefined;
   }
 
   #fetch(): void {

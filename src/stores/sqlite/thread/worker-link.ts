@@ -9,7 +9,8 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, isLimpetError, LimpetError } from "../../../kernel/errors.ts";
 import type { Log } from "../../../ports/log.ts";
-import { type Answer, isDoubtful, isUrgent, type ThreadRequest, type WorkerStart } from "./messages.ts";
+import type { AnyVerb, Call } from "./verb.ts";
+import { type Answer, isAmbiguous, type ThreadRequest, type Verbs, verbOf, type WorkerStart } from "./verbs.ts";
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
@@ -42,7 +43,7 @@ export const noWorker = (path: string): LimpetError =>
   );
 
 interface Waiting {
-  readonly kind: ThreadRequest["kind"];
+  readonly verb: AnyVerb;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: LimpetError) => void;
 }
@@ -63,9 +64,12 @@ export class WorkerLink {
     this.#options = options;
   }
 
-  async ask(question: ThreadRequest): Promise<unknown> {
-    if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
-    return this.#post(question);
+  /** The verbs of one feature. Arguments and results are copied between the threads. */
+  of<Feature extends keyof Verbs>(feature: Feature): Call<Verbs[Feature]> {
+    return async (name, ...args) => {
+      if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
+      return this.#post({ feature, name, args }) as Promise<never>;
+    };
   }
 
   close(): Promise<void> {
@@ -78,7 +82,7 @@ export class WorkerLink {
     if (worker === undefined) return;
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     try {
-      await this.#post({ kind: "close" });
+      await this.#post({ feature: "store", name: "close", args: [] });
     } catch {
       // The worker was lost, and all pending requests were rejected. A thread that hangs may never end, so do
       // not wait for it.
@@ -88,12 +92,12 @@ export class WorkerLink {
     await ended;
   }
 
-  #post(question: ThreadRequest): Promise<unknown> {
+  #post(request: ThreadRequest): Promise<unknown> {
     const worker = this.#worker ?? this.#start();
-    worker.postMessage(question);
+    worker.postMessage(request);
     return new Promise((resolve, reject) => {
-      const queue = isUrgent(question) ? this.#urgent : this.#waiting;
-      queue.push({ kind: question.kind, resolve, reject });
+      const verb = verbOf(request);
+      (verb.isUrgent ? this.#urgent : this.#waiting).push({ verb, resolve, reject });
       if (this.#count > 1) return;
       worker.ref();
       this.#age = 0;
@@ -170,12 +174,12 @@ export class WorkerLink {
     void worker?.terminate();
     if (waiting.length === 0 && this.#closing !== undefined) return;
     this.#options.log.warn("store.worker.lost", { reason: String(reason), waiting: waiting.length });
-    for (const { kind, reject } of waiting) reject(isLimpetError(reason) ? reason : lost(kind, reason));
+    for (const { verb, reject } of waiting) reject(isLimpetError(reason) ? reason : lost(verb, reason));
   }
 }
 
 /** The worker no longer responds; only the file shows whether its last request was applied. */
-function lost(kind: ThreadRequest["kind"], reason: unknown): LimpetError {
-  const code: ErrorCode = isDoubtful(kind) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
+function lost(verb: AnyVerb, reason: unknown): LimpetError {
+  const code: ErrorCode = isAmbiguous(verb) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
   return new LimpetError(code, `the SQLite worker thread was lost: ${reason}`, { cause: reason });
 }

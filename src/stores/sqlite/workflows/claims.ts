@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../../ports/store/workflows.ts";
 import { LEASED } from "../../task-states.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { LOST_ATTEMPTS, modeCode } from "./codes.ts";
 import type { SqliteWorkflowWorkers } from "./workers.ts";
 
@@ -85,12 +86,8 @@ export class SqliteWorkflowClaims {
   readonly #task: StatementSync;
 
   constructor(db: DatabaseSync, workers: SqliteWorkflowWorkers) {
+    const asArrays = rowsAsArrays(db);
     this.#workers = workers;
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
     // All types at once, a seek for each.
     this.#kinds = asArrays(
       `SELECT k.ref, k.type FROM json_each(?) j

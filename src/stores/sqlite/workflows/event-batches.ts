@@ -2,6 +2,7 @@
 // change.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { EventBatch, RunPages } from "../../../ports/store/workflows.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 type Row = [from: number, count: number, data: string];
 
@@ -13,23 +14,19 @@ export class WorkflowPages {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     // Event batches of all runs are stored in the order in which they were written, at the end of the table.
     // Only a short entry goes to the run's place in the index. So the batches of a thousand runs in one
     // transaction change few pages of the file. In the order of runs, each of them would rewrite a page of
     // its own, which is three times as slow.
     this.#insert = db.prepare("INSERT INTO workflow_pages (ref, first, count, data) VALUES (?, ?, ?, ?)");
     // One seek: the batch with the event, if there is one.
-    this.#firstBeyond = db.prepare(
+    this.#firstBeyond = asArrays(
       "SELECT first FROM workflow_pages WHERE ref = ? AND first <= ? ORDER BY first DESC LIMIT 1",
     );
-    this.#firstBeyond.setReturnArrays(true);
     // One range of the index, and a seek for each batch.
-    this.#read = db.prepare(
-      "SELECT first, count, data FROM workflow_pages WHERE ref = ? AND first >= ? ORDER BY first",
-    );
-    this.#read.setReturnArrays(true);
-    this.#at = db.prepare("SELECT data FROM workflow_pages WHERE ref = ? AND first = ?");
-    this.#at.setReturnArrays(true);
+    this.#read = asArrays("SELECT first, count, data FROM workflow_pages WHERE ref = ? AND first >= ? ORDER BY first");
+    this.#at = asArrays("SELECT data FROM workflow_pages WHERE ref = ? AND first = ?");
     this.#drop = db.prepare("DELETE FROM workflow_pages WHERE ref = ?");
   }
 

@@ -1,6 +1,7 @@
 // Messages for the holder of a run's task: numbered, and unique by key while they are stored.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InboxMessage, StoredInboxMessage } from "../../../ports/store/workflows.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 export class WorkflowInbox {
   readonly #insert: StatementSync;
@@ -10,21 +11,19 @@ export class WorkflowInbox {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     // Two trees with one row each, both by the run: a second message with the same key meets the first.
     this.#insert = db.prepare(
       "INSERT INTO workflow_inbox (ref, number, key, data, goes_along) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
     );
-    this.#numberOf = db.prepare("SELECT number FROM workflow_inbox WHERE ref = ? AND key = ?");
-    this.#numberOf.setReturnArrays(true);
+    this.#numberOf = asArrays("SELECT number FROM workflow_inbox WHERE ref = ? AND key = ?");
     // One range, already in order.
-    this.#read = db.prepare(
+    this.#read = asArrays(
       "SELECT number, key, data FROM workflow_inbox WHERE ref = ? AND number > ? ORDER BY number LIMIT ?",
     );
-    this.#read.setReturnArrays(true);
-    this.#left = db.prepare(
+    this.#left = asArrays(
       "SELECT key, data FROM workflow_inbox WHERE ref = ? AND number > ? AND goes_along = 1 ORDER BY number",
     );
-    this.#left.setReturnArrays(true);
     this.#drop = db.prepare("DELETE FROM workflow_inbox WHERE ref = ? AND number <= ?");
   }
 

@@ -1,6 +1,7 @@
 // The short numbers of kinds of runs: a type on a queue of a namespace. They stay for ever, with or without
 // runs. An application with a queue for each of its tenants has very many, so only pruning reads all of them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 export interface Kind {
   readonly ref: number;
@@ -19,20 +20,16 @@ export class WorkflowKinds {
   readonly #get: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     // One seek in a tree that is always in memory.
-    this.#find = db.prepare("SELECT ref FROM workflow_kinds WHERE namespace = ? AND queue = ? AND type = ?");
-    this.#find.setReturnArrays(true);
+    this.#find = asArrays("SELECT ref FROM workflow_kinds WHERE namespace = ? AND queue = ? AND type = ?");
     this.#insert = db.prepare("INSERT INTO workflow_kinds (namespace, queue, type) VALUES (?, ?, ?)");
     // One range.
-    this.#all = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ?");
-    this.#all.setReturnArrays(true);
+    this.#all = asArrays("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ?");
     // The beginning of one range.
-    this.#some = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? LIMIT ?");
-    this.#some.setReturnArrays(true);
-    this.#ofQueue = db.prepare("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? AND queue = ? LIMIT ?");
-    this.#ofQueue.setReturnArrays(true);
-    this.#get = db.prepare("SELECT namespace, queue, type FROM workflow_kinds WHERE ref = ?");
-    this.#get.setReturnArrays(true);
+    this.#some = asArrays("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? LIMIT ?");
+    this.#ofQueue = asArrays("SELECT ref, queue, type FROM workflow_kinds WHERE namespace = ? AND queue = ? LIMIT ?");
+    this.#get = asArrays("SELECT namespace, queue, type FROM workflow_kinds WHERE ref = ?");
   }
 
   find(namespace: string, queue: string, type: string): number | undefined {

@@ -11,11 +11,11 @@
 // commits.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../../ports/store/workflows.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { ALL_STATUSES, statusCode } from "./codes.ts";
 import { type FilterRow, isMatch } from "./filter.ts";
 import type { WorkflowKinds } from "./kinds.ts";
-import type { CountAnswer, RunKey, RunsAnswer } from "./messages.ts";
-import type { WorkflowRuns } from "./runs.ts";
+import type { RunKey, WorkflowRuns } from "./runs.ts";
 import { STORED, type StoredRow, storedOf } from "./stored.ts";
 
 /** Runs that one request reads before other requests get their turn. */
@@ -30,6 +30,10 @@ const MOST_KINDS = 64;
 /** The portion size for a page of a query that scans all runs. */
 const PORTION = 500;
 
+/** A request may end early, so that others get their turn: the next one continues below `before`. */
+interface Part {
+  readonly before: number | undefined;
+}
 type Refs = readonly number[];
 type Range = readonly [kind: number, status: number];
 
@@ -46,13 +50,9 @@ export class SqliteWorkflowListing {
   readonly #countStatus: StatementSync;
 
   constructor(db: DatabaseSync, kinds: WorkflowKinds, runs: WorkflowRuns) {
+    const asArrays = rowsAsArrays(db);
     this.#kinds = kinds;
     this.#runs = runs;
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
     this.#get = asArrays(STORED);
     // The beginning of a row, which is short; its attributes only if they are needed.
     this.#filter = asArrays(
@@ -87,12 +87,12 @@ export class SqliteWorkflowListing {
     return head && this.#read(head.ref);
   }
 
-  list(query: RunQuery): RunsAnswer {
+  list(query: RunQuery): Part & { readonly runs: readonly StoredRun[] } {
     const { refs, before } = this.#matches(query);
     return { runs: refs.map((ref) => this.#read(ref) as StoredRun), before };
   }
 
-  count(query: RunQuery): CountAnswer {
+  count(query: RunQuery): Part & { readonly count: number } {
     const ranges = isOfKinds(query) ? this.#ranges(query) : undefined;
     if (ranges !== undefined) return { count: this.#countOf(ranges, query), before: undefined };
     const { refs, before } = this.#matches(query);

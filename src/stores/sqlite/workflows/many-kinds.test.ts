@@ -5,7 +5,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import type { RunQuery } from "../../../ports/store/workflows.ts";
 import { openDatabase } from "../database.ts";
-import { IN_MEMORY } from "../thread/messages.ts";
+import { IN_MEMORY } from "../thread/verbs.ts";
 import { statusCode } from "./codes.ts";
 import { WorkflowKinds } from "./kinds.ts";
 import { SqliteWorkflowListing } from "./listing.ts";

@@ -14,7 +14,7 @@ import type {
   TaskCompletion,
   TaskOutcome,
 } from "../../../ports/store/workflows.ts";
-import { mayRepeat, type Write } from "../thread/messages.ts";
+import { mayRepeat, type Verbs } from "../thread/verbs.ts";
 import {
   packArrivals,
   packAttachedWorkflows,
@@ -182,17 +182,9 @@ test("attached workflows of commits are decoded with their places", () => {
 
 test("only a request that is recognised by its id, or harmless, is repeated after an ambiguous end", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "");
-  const again = (kind: Write["kind"]) => mayRepeat({ kind } as Write, unknown);
-  for (const kind of [
-    "start-runs",
-    "arrive",
-    "append",
-    "claim-tasks",
-    "renew-tasks",
-    "wake-run",
-    "release-worker",
-  ] as const) {
-    assert.equal(again(kind), true, kind);
+  const again = (name: keyof Verbs["workflows"]) => mayRepeat({ feature: "workflows", name, args: [] }, unknown);
+  for (const name of ["start", "deliver", "append", "claim", "renew", "wake", "releaseWorker"] as const) {
+    assert.equal(again(name), true, name);
   }
-  for (const kind of ["close-run", "return-tasks", "forget-worker"] as const) assert.equal(again(kind), false, kind);
+  for (const name of ["close", "giveBack", "forgetWorker"] as const) assert.equal(again(name), false, name);
 });

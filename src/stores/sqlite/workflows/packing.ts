@@ -13,8 +13,8 @@ import type {
   TaskCompletion,
   TaskOutcome,
 } from "../../../ports/store/workflows.ts";
-import { type Packed, packWrites, unpackWrites } from "../reminders/messages.ts";
-import { FlatReader, FlatWriter, Portions } from "../thread/flat-arrays.ts";
+import { packWrites, unpackWrites } from "../reminders/messages.ts";
+import { FlatReader, FlatWriter, type Packed, Portions } from "../thread/flat-arrays.ts";
 import { modeCode, replayModeOf, statusCode, statusOf } from "./codes.ts";
 
 /** Starts, and separately the reminders that they set. */

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
 import { openDatabase } from "../database.ts";
 import { ReminderStatements } from "../reminders/statements.ts";
-import { IN_MEMORY } from "../thread/messages.ts";
+import { IN_MEMORY } from "../thread/verbs.ts";
 import { WorkflowStatements } from "./statements.ts";
 
 describe("plans of statements about workflows", () => {

@@ -1,5 +1,6 @@
 // Removes runs that ended long ago, with all that belongs to them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import type { WorkflowPages } from "./event-batches.ts";
 import type { WorkflowKinds } from "./kinds.ts";
 
@@ -10,13 +11,11 @@ export class WorkflowPruning {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync, kinds: WorkflowKinds, pages: WorkflowPages) {
+    const asArrays = rowsAsArrays(db);
     this.#kinds = kinds;
     this.#pages = pages;
     // The beginning of one range, entries only: open runs are not in this index.
-    this.#ended = db.prepare(
-      "SELECT ref FROM workflow_runs WHERE kind = ? AND closed_at < ? ORDER BY closed_at LIMIT ?",
-    );
-    this.#ended.setReturnArrays(true);
+    this.#ended = asArrays("SELECT ref FROM workflow_runs WHERE kind = ? AND closed_at < ? ORDER BY closed_at LIMIT ?");
     // Its task and its inbox were removed when it ended.
     this.#drop = db.prepare("DELETE FROM workflow_runs WHERE ref = ?");
   }

@@ -4,11 +4,20 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LEASED, READY } from "../../task-states.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { LOST_ATTEMPTS } from "./codes.ts";
-import type { ReleaseAnswer } from "./messages.ts";
 
 /** Tasks that one request reads before other requests get their turn. */
 const LOOKED_AT = 20_000;
+
+interface Released {
+  /** Tasks that were leased to the worker. */
+  readonly released: number;
+  /** Released tasks, and tasks that had affinity to it. */
+  readonly changed: number;
+  /** The last task that was read; there are more behind it. */
+  readonly after: number | undefined;
+}
 
 export class SqliteWorkflowRelease {
   readonly #end: StatementSync;
@@ -16,11 +25,11 @@ export class SqliteWorkflowRelease {
   readonly #letGo: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     // Ranges of the table, in its order.
-    this.#end = db.prepare(
+    this.#end = asArrays(
       `SELECT count(*), max(ref) FROM (SELECT ref FROM workflow_tasks WHERE ref > ? ORDER BY ref LIMIT ${LOOKED_AT})`,
     );
-    this.#end.setReturnArrays(true);
     const inRange = `ref > ?1 AND ref <= ?2 AND +kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?3)`;
     // Attempts stay, as when a lease ends. Nothing of the former holder counts any more.
     this.#release = db.prepare(
@@ -33,7 +42,7 @@ export class SqliteWorkflowRelease {
   }
 
   /** Releases among the tasks behind `after`, as many as one request may read. */
-  release(namespace: string, worker: string, isDead: boolean, after: number, now: number): ReleaseAnswer {
+  release(namespace: string, worker: string, isDead: boolean, after: number, now: number): Released {
     const [looked, last] = this.#end.get(after) as unknown as [number, number | null];
     if (last === null) return { released: 0, changed: 0, after: undefined };
     const range = [after, last, namespace, worker] as const;

@@ -3,9 +3,13 @@
 // transaction of the caller.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunStart, WorkflowKey } from "../../../ports/store/workflows.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { RUNNING } from "./codes.ts";
 import type { WorkflowInbox } from "./inbox.ts";
 import type { TaskRow, WorkflowTasks } from "./tasks.ts";
+
+/** Without a run id: the latest run. */
+export type RunKey = WorkflowKey & { readonly runId: string | undefined };
 
 export interface RunHead {
   readonly ref: number;
@@ -46,13 +50,9 @@ export class WorkflowRuns {
   readonly #ended: StatementSync;
 
   constructor(db: DatabaseSync, tasks: WorkflowTasks, inbox: WorkflowInbox) {
+    const asArrays = rowsAsArrays(db);
     this.#tasks = tasks;
     this.#inbox = inbox;
-    const asArrays = (sql: string): StatementSync => {
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      return statement;
-    };
     // One seek in the index of names, and one for the row. An open run is the latest of its workflow.
     this.#latest = asArrays(
       `SELECT ref, status, run_id FROM workflow_runs WHERE namespace = ? AND workflow_id = ? ORDER BY ref DESC LIMIT 1`,
@@ -89,7 +89,7 @@ export class WorkflowRuns {
   }
 
   /** The given run, or the latest. */
-  find(key: WorkflowKey & { readonly runId: string | undefined }): RunHead | undefined {
+  find(key: RunKey): RunHead | undefined {
     return key.runId === undefined ? this.latest(key) : this.byRunId(key, key.runId);
   }
 

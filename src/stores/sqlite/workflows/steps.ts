@@ -44,7 +44,7 @@ export class SqliteWorkflowSteps {
     return outcomes;
   }
 
-  arrive(batch: readonly InboxMessage[], now: number): DeliveryOutcome[] {
+  deliver(batch: readonly InboxMessage[], now: number): DeliveryOutcome[] {
     return batch.map((arrival) => this.#arrive(arrival, now));
   }
 
@@ -64,7 +64,7 @@ export class SqliteWorkflowSteps {
     const end: RunClosing = { status: statusCode(status), result, token: null, now };
     runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
     this.#remind(reminders, now);
-    this.arrive(arrivals, now);
+    this.deliver(arrivals, now);
     return true;
   }
 

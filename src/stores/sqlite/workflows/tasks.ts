@@ -2,11 +2,12 @@
 // is the time from which a claim should read a ready or leased task, and the only time in the index. For a
 // ready task it is exact. A leased task has the end of its lease in `until`, and in `at` the same or an
 // earlier end. So a holder that renews its lease touches no index, and a claim that reads the task too early
-// corrects `at` (workflow-claims.ts).
+// corrects `at` (claims.ts).
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Affinity, RunStart, TaskReturn } from "../../../ports/store/workflows.ts";
 import { IDLE, LEASED, READY } from "../../task-states.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 export interface TaskRow {
   readonly state: number;
@@ -47,10 +48,10 @@ export class WorkflowTasks {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
-    this.#read = db.prepare(
+    const asArrays = rowsAsArrays(db);
+    this.#read = asArrays(
       `SELECT state, token, at, last, bytes, arrived, taken, watched, sticky_worker FROM workflow_tasks WHERE ref = ?`,
     );
-    this.#read.setReturnArrays(true);
     // At the end of the table, like its run.
     this.#insert = db.prepare(
       `INSERT INTO workflow_tasks
@@ -146,13 +147,19 @@ export class WorkflowTasks {
     this.#forgive.run(ref);
   }
 
-  renew(ref: number, token: string, until: number): boolean {
-    if (this.#renew.run(until, ref, token).changes === 1) return true;
-    return this.#renewAnew.run(until, ref, token).changes === 1;
+  /** Returns the tasks that are lost. */
+  renew(refs: readonly number[], tokens: readonly string[], until: number): number[] {
+    return refs.filter((ref, i) => {
+      const token = tokens[i] as string;
+      if (this.#renew.run(until, ref, token).changes === 1) return false;
+      return this.#renewAnew.run(until, ref, token).changes !== 1;
+    });
   }
 
-  giveBack({ ref, token, pauseMs, problem }: TaskReturn, now: number): boolean {
-    return this.#giveBack.run(now + pauseMs, problem ?? null, ref, token).changes === 1;
+  giveBack(batch: readonly TaskReturn[], now: number): boolean[] {
+    return batch.map(({ ref, token, pauseMs, problem }) => {
+      return this.#giveBack.run(now + pauseMs, problem ?? null, ref, token).changes === 1;
+    });
   }
 
   watch(ref: number): void {

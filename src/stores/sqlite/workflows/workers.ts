@@ -1,6 +1,7 @@
 // The rows of workers: the processes that run workflows, and the time of their last report.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredWorker, WorkerRow } from "../../../ports/store/workflows.ts";
+import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 type Row = [string, string, string, number, number, string, number];
 
@@ -11,22 +12,21 @@ export class SqliteWorkflowWorkers {
   readonly #all: StatementSync;
 
   constructor(db: DatabaseSync) {
+    const asArrays = rowsAsArrays(db);
     this.#seen = db.prepare(
       `INSERT OR REPLACE INTO workflow_workers
          (namespace, worker, queue, build, is_sticky, is_draining, about, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     // One range of a small tree.
-    this.#live = db.prepare(
+    this.#live = asArrays(
       `SELECT worker, seen_at FROM workflow_workers
        WHERE namespace = ? AND seen_at > ? AND is_sticky = 1 AND is_draining = 0`,
     );
-    this.#live.setReturnArrays(true);
     this.#forget = db.prepare("DELETE FROM workflow_workers WHERE namespace = ? AND worker = ?");
-    this.#all = db.prepare(
+    this.#all = asArrays(
       `SELECT worker, queue, build, is_sticky, is_draining, about, seen_at FROM workflow_workers WHERE namespace = ?
        ORDER BY worker`,
     );
-    this.#all.setReturnArrays(true);
   }
 
   seen({ namespace, worker, queue, build, isSticky, isDraining, about }: WorkerRow, now: number): void {
