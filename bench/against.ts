@@ -1,6 +1,7 @@
 // Entry of `npm run bench:against -- <commit>`: measures our side of cases with this code and with an earlier
-// commit, in interleaved pairs of new processes. Prints the median ratio of the pairs with its 95 % interval.
-// The earlier code lives in a temporary git worktree with the packages of this folder.
+// commit, in interleaved pairs of new processes. Prints the median ratio of the pairs with its 95 % interval,
+// of each figure and of the CPU time per operation. The earlier code lives in a temporary git worktree with
+// the packages of this folder.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,11 +9,11 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { AREAS } from "./areas.ts";
-import type { BenchCase, Contender } from "./case.ts";
+import type { BenchCase, Contender, Measurement } from "./case.ts";
 import { describeMachine } from "./conditions.ts";
-import { figuresOf, verdictOf } from "./report/pairs.ts";
+import { cpuRateOf, figuresOf, verdictOf } from "./report/pairs.ts";
 import { intervalOf, spreadOf } from "./report/statistics.ts";
-import { Workplace } from "./workplace.ts";
+import { type StartedProcess, Workplace } from "./workplace.ts";
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -26,7 +27,12 @@ const HOT = [
   "drain 100,000 due on SQLite, one process",
   "ten steps on SQLite",
 ];
-const PACE = { durationMs: 500, warmupMs: 400, quick: true } as const;
+const PACE = { durationMs: 1_000, warmupMs: 400, quick: false } as const;
+/**
+ * A process measures after this much CPU time, because the compiler uses much of it. `rounds` limits the wait
+ * on a busy machine.
+ */
+const WARM = { cpuSeconds: 3, rounds: 10 } as const;
 const LIMITS = { pairs: { least: 2, most: 200, usual: 15 }, percent: 3 } as const;
 const HELP = `Usage: npm run bench:against -- <commit> [options]
 
@@ -127,6 +133,19 @@ function casesOf(areas: typeof AREAS): readonly BenchCase[] {
   return Object.values(areas).flat();
 }
 
+/** The figures of one measurement, and the operations per CPU second if they are known. */
+async function measure(benchCase: BenchCase, started: StartedProcess): Promise<ReadonlyMap<string, number>> {
+  const isCold = () => (started.cpuSeconds() ?? WARM.cpuSeconds) < WARM.cpuSeconds;
+  for (let round = 0; !benchCase.fresh && isCold() && round < WARM.rounds; round++) await started.run();
+  const [cpuBefore, start] = [started.cpuSeconds(), performance.now()];
+  const value: Measurement = await started.run();
+  const [seconds, cpuAfter] = [(performance.now() - start) / 1000, started.cpuSeconds()];
+  const figures = new Map(figuresOf(benchCase, value));
+  if (cpuBefore === undefined || cpuAfter === undefined) return figures;
+  const rate = cpuRateOf(benchCase, value, { seconds, cpuSeconds: cpuAfter - cpuBefore });
+  return rate === undefined ? figures : figures.set("CPU time", rate);
+}
+
 async function compare(
   benchCase: BenchCase,
   then: Contender,
@@ -143,9 +162,8 @@ async function compare(
     const measured = new Map<string, ReadonlyMap<string, number>>();
     for (const { contender, bench } of pair % 2 === 0 ? sides : [...sides].reverse()) {
       const started = await workplace.start(contender, bench);
-      const value = await started.run();
+      measured.set(bench, await measure(benchCase, started));
       await started.close();
-      measured.set(bench, figuresOf(benchCase, value));
     }
     for (const [figure, now] of measured.get(HERE)!) {
       const ratio = now / measured.get(earlier)!.get(figure)!;

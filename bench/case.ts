@@ -49,6 +49,8 @@ export interface CaseBase {
   readonly peers?: readonly Peer[];
   /** Each round in a new process, also in quick runs: the measurement is possible once per process. */
   readonly fresh?: boolean;
+  /** Each measurement has the same number of operations, however long they take. */
+  readonly fixedLoad?: boolean;
   /** Hardly differs from round to round: once in quick runs, three times in full ones. */
   readonly steady?: boolean;
   /** Takes so long that one round must suffice. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Contender, Measurement, Settings } from "./case.ts";
 import type { Answer, Order } from "./contender-process.ts";
+import { cpuSecondsOf } from "./report/cpu-time.ts";
 
 /** Far beyond the time of any step; a step that takes longer hangs. */
 const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000, kill: 2_000 } as const;
@@ -46,6 +47,11 @@ export class ContenderProcess {
     const numbers = typeof value === "object" ? Object.values(value ?? {}) : [value];
     if (value === undefined || !numbers.every(Number.isFinite)) throw new Error("it measured nothing");
     return value;
+  }
+
+  /** Of its process and the processes that it has started; undefined where the system does not count it. */
+  cpuSeconds(): number | undefined {
+    return cpuSecondsOf(this.#child.pid!);
   }
 
   /** Lets it verify and clean up its work. */

@@ -12,6 +12,9 @@ import type { Started } from "./report/rounds.ts";
 
 export type Pace = Pick<Settings, "durationMs" | "warmupMs" | "quick">;
 
+/** A contender in its process, with the CPU time of that process. */
+export type StartedProcess = Started & Pick<ContenderProcess, "cpuSeconds">;
+
 export class Workplace {
   readonly folder: string;
   readonly #pace: Pace;
@@ -39,15 +42,16 @@ export class Workplace {
   }
 
   /** `bench`: the folder of the contender's code, if it is not this one. */
-  async start(contender: Contender, bench?: string): Promise<Started> {
+  async start(contender: Contender, bench?: string): Promise<StartedProcess> {
     const started = await this.#unlessClosed(this.#start(contender, bench));
     return {
       run: () => this.#unlessClosed(started.run()),
       close: () => this.#unlessClosed(started.close()),
+      cpuSeconds: () => started.cpuSeconds(),
     };
   }
 
-  async #start(contender: Contender, bench?: string): Promise<Started> {
+  async #start(contender: Contender, bench?: string): Promise<StartedProcess> {
     if (contender.module.startsWith("peers/")) {
       this.#peers ??= installPeers(this.#print);
       const problem = await this.#peers;
@@ -62,6 +66,7 @@ export class Workplace {
     this.#processes.add(started);
     return {
       run: () => started.run(),
+      cpuSeconds: () => started.cpuSeconds(),
       close: async () => {
         try {
           await started.close();

@@ -43,6 +43,7 @@ const drains = [1, 2].flatMap((processes): BenchCase[] => {
     {
       name: `drain 100,000 due on PostgreSQL, ${processesOf(processes)}`,
       ...PER_SECOND,
+      fixedLoad: true,
       ours: onPostgres("reminders/ours-drain.ts", "onPostgres", params),
       floor: onPostgres("reminders/floor/postgres.ts", "drain", params),
       peers: peers("drain", params),
@@ -51,6 +52,7 @@ const drains = [1, 2].flatMap((processes): BenchCase[] => {
     {
       name: `drain 100,000 due on SQLite, ${processesOf(processes)}`,
       ...PER_SECOND,
+      fixedLoad: true,
       ours: { module: "reminders/ours-drain.ts", make: "onSqlite", params },
       floor: { module: "reminders/floor/sqlite.ts", make: "drain", params },
       goals: { floor: 0.5 },
