@@ -123,8 +123,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/routing/waiting-queue.ts",
-        before: "while (at > 0 && line[at - 1]!.arrival > arrival) at--;",
-        after: "while (at > 0 && line[at - 1]!.arrival < arrival) at--;",
+        before: "while (at > 0 && arrivalOf(line[at - 1]!) > arrival) at--;",
+        after: "while (at > 0 && arrivalOf(line[at - 1]!) < arrival) at--;",
       },
       {
         file: "src/actors/routing/call-order.ts",
@@ -143,7 +143,7 @@ export const SHARDS: readonly Bug[] = [
       {
         file: "src/actors/routing/call-order.ts",
         before: "if (route === HERE && this.#inFlight.isEmpty) return false;",
-        after: "if (turn.arrival > 0) return false;",
+        after: "if (turn.routed().arrival > 0) return false;",
       },
     ],
   },

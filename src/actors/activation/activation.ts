@@ -98,7 +98,7 @@ export class Activation implements ActiveActor, TurnHolder {
       }
     }
     if (this.phase === "active" && this.#mailbox === undefined && this.life!.running === undefined) {
-      const now = turn.waited ? this.#deps.clock.monotonic() : turn.queuedAt;
+      const now = turn.route?.waited ? this.#deps.clock.monotonic() : turn.queuedAt;
       if (this.#deps.routing.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
       return;

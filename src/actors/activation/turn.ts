@@ -4,7 +4,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyError } from "../../kernel/serialized-error.ts";
 import type { CallOrigin } from "../routing/call-origin.ts";
-import type { InFlightByShard } from "../routing/in-flight-by-shard.ts";
+import { CallRoute } from "../routing/call-route.ts";
 import type { Activation } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { type CallingActor, madeBy } from "./unhandled-calls.ts";
@@ -38,7 +38,10 @@ export interface Waiter {
   error(error: unknown): void;
 }
 
-/** One literal per turn: all places name the fields in this order, so that V8 knows a single shape. */
+/**
+ * One literal per turn: all places name the fields in this order, so that V8 knows a single shape. It does
+ * not allocate the literal of a local call, as long as the constructor is short enough to be inlined.
+ */
 export interface TurnOptions {
   readonly type: TargetType;
   readonly id: string;
@@ -73,25 +76,10 @@ export class Turn implements CallOrigin {
   /** The queue that holds the turn, until it begins. */
   holder: TurnHolder | undefined;
 
-  // Routing: the place of the call in the order of calls, and the rejections so far. They are
-  // fields and not a base class: every local call creates a turn.
+  /** Undefined: the call has no place in an order, and was not rejected. */
+  route: CallRoute | undefined;
   /** Set for calls from another host: notifies that host that it must route the call again. */
   rejectNotOwner: (() => void) | undefined;
-  /** Hosts that rejected the call. */
-  hops = 0;
-  /** Why the call could not be sent to its host. */
-  obstacle: string | undefined;
-  /** True: the call was in the waiting queue, so it arrived later than it was made. */
-  waited = false;
-  /** Order of arrival; it matters in the waiting queue and for calls in flight to sharded actors. */
-  arrival = 0;
-  /**
-   * Calls in flight to the same sharded type, and the number of this call there. The number is valid only
-   * with `lanes`.
-   */
-  lanes: InFlightByShard | undefined;
-  lane = 0;
-
   /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
   /** The outer turn of a reentrant call, and the savepoints of state and outbox when this turn began. */
@@ -126,18 +114,19 @@ export class Turn implements CallOrigin {
   #reject: ((error: unknown) => void) | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ type, id, method, args, parent, timeoutMs, now, deadlines, work }: TurnOptions) {
-    this.type = type;
-    this.id = id;
-    this.method = method;
-    this.args = args;
+  constructor(options: TurnOptions) {
+    const { parent, timeoutMs, now } = options;
+    this.type = options.type;
+    this.id = options.id;
+    this.method = options.method;
+    this.args = options.args;
     this.parent = parent;
-    this.work = work;
+    this.work = options.work;
     this.timeoutMs = timeoutMs;
     const own = now + timeoutMs;
     this.deadlineAt = parent instanceof Turn && parent.deadlineAt < own ? parent.deadlineAt : own;
     this.queuedAt = now;
-    this.#deadlines = deadlines;
+    this.#deadlines = options.deadlines;
   }
 
   /** For display: `Cart/alice.add`. */
@@ -145,15 +134,22 @@ export class Turn implements CallOrigin {
     return `${this.type.name}/${this.id}.${this.method}`;
   }
 
+  /** Makes the route if there is none. */
+  routed(): CallRoute {
+    this.route ??= new CallRoute();
+    return this.route;
+  }
+
   /** The caller's promise. Nothing is armed before this call: most turns have ended by then. */
   promise(signal: AbortSignal | undefined): Promise<unknown> {
     if (this.#answer === "value") return Promise.resolve(this.#result);
-    if (this.#answer === "error") {
-      const rejected = Promise.reject(this.#result);
-      this.#noteFailure(rejected);
-      return rejected;
-    }
-    return this.#pendingPromise(signal);
+    return this.#answer === "error" ? this.#rejectedPromise() : this.#pendingPromise(signal);
+  }
+
+  #rejectedPromise(): Promise<never> {
+    const rejected = Promise.reject(this.#result);
+    this.#noteFailure(rejected);
+    return rejected;
   }
 
   #pendingPromise(signal: AbortSignal | undefined): Promise<unknown> {

@@ -40,8 +40,9 @@ export class CallOrder {
 
   /** The call leaves this host. */
   left(turn: Turn, to: string): void {
-    if (turn.lanes !== undefined) this.#inFlight.left(turn, to, undefined);
-    else if (turn.arrival > 0) {
+    if (turn.route === undefined) return;
+    if (turn.route.lanes !== undefined) this.#inFlight.left(turn, to, undefined);
+    else if (turn.route.arrival > 0) {
       const sharding = this.#placement.inShards(turn.type.name);
       if (sharding !== undefined) this.#inFlight.left(turn, to, shardIn(sharding, turn.id));
     }

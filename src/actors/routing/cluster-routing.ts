@@ -130,7 +130,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
     this.#outbound++;
     this.#order.left(turn, to);
     // Only the leader can change the home of a known shard.
-    const isWorthCaching = turn.lanes?.areShards !== true && this.#placement.isSticky(name);
+    const isWorthCaching = turn.route?.lanes?.areShards !== true && this.#placement.isSticky(name);
     new OutboundCall(turn, to, isWorthCaching, this);
   }
 
@@ -180,7 +180,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
       method: turn.method,
       args: turn.args,
       timeoutMs: timeLeft(turn, this.#clock.monotonic()),
-      hops: turn.hops,
+      hops: turn.route?.hops ?? 0,
       passOn: false,
       causes: this.#chains.export(turn.parent),
     };
@@ -201,7 +201,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
   }
 
   unsent(turn: Turn, error: LimpetError): void {
-    turn.obstacle = error.message;
+    turn.routed().obstacle = error.message;
     this.#queue.add(turn, UNREACHABLE_PAUSE_MS);
   }
 

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Turn } from "../activation/turn.ts";
+import { CallRoute } from "./call-route.ts";
 import { InFlightCalls } from "./in-flight.ts";
 
-const callTo = (id: string): Turn => ({ type: { name: "Cart" }, id }) as Turn;
+const callTo = (id: string): Turn => {
+  const route = new CallRoute();
+  return { type: { name: "Cart" }, id, route, routed: () => route } as Turn;
+};
 
 for (const shard of [7, undefined]) {
   const what = shard === undefined ? "an actor without a known shard" : "a shard";

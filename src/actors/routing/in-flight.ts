@@ -4,6 +4,7 @@
 // every call.
 
 import type { Turn } from "../activation/turn.ts";
+import type { CallRoute } from "./call-route.ts";
 import { InFlightByActor, InFlightByShard } from "./in-flight-by-shard.ts";
 
 /** Waiting calls to this shard may continue; or to this actor, if this host cannot compute its shard. */
@@ -29,22 +30,22 @@ export class InFlightCalls {
 
   /** `shard`: shard of the actor; undefined: not computable here. */
   left(turn: Turn, to: string, shard: number | undefined): void {
-    const lanes = turn.lanes ?? this.#join(turn, shard);
-    lanes.enter(turn.lane, to);
+    const route = turn.routed();
+    const lanes = route.lanes ?? this.#join(turn, route, shard);
+    lanes.enter(route.lane, to);
     this.#count++;
   }
 
   /** Assigns the call to the lane of its actor. */
-  #join(turn: Turn, shard: number | undefined): InFlightByShard {
-    const { name } = turn.type;
+  #join({ type: { name }, id }: Turn, route: CallRoute, shard: number | undefined): InFlightByShard {
     let of = this.#latest;
     if (of === undefined || of.shards.type !== name) {
       of = this.#types.get(name) ?? this.#begin(name);
       this.#latest = of;
     }
-    turn.lanes = shard === undefined ? of.actors : of.shards;
-    turn.lane = shard === undefined ? of.actors.numberOf(turn.id) : shard;
-    return turn.lanes;
+    route.lanes = shard === undefined ? of.actors : of.shards;
+    route.lane = shard === undefined ? of.actors.numberOf(id) : shard;
+    return route.lanes;
   }
 
   #begin(type: string): TypeInFlight {
@@ -63,9 +64,10 @@ export class InFlightCalls {
 
   /** The call is no longer in flight. A result: it was the last one, and other calls waited for that. */
   landed(turn: Turn, to: string): Followed | undefined {
-    const { lanes, lane } = turn;
-    if (lanes === undefined) return undefined;
-    turn.lanes = undefined;
+    const { route } = turn;
+    if (route?.lanes === undefined) return undefined;
+    const { lanes, lane } = route;
+    route.lanes = undefined;
     this.#count--;
     if (!lanes.leave(lane, to)) return undefined;
     const isAwaited = lanes.takeAwaited(lane);
@@ -91,11 +93,12 @@ export class InFlightCalls {
   waitsFor(turn: Turn, to: string | undefined, shard: number | undefined): boolean {
     // A call without a destination joins no lane.
     if (to === undefined && !this.has(turn.type.name, turn.id, shard)) return false;
-    const lanes = this.#join(turn, shard);
-    if (to === undefined) turn.lanes = undefined;
-    if (lanes.isFree(turn.lane, to)) return false;
-    turn.lanes = undefined;
-    lanes.await(turn.lane);
+    const route = turn.routed();
+    const lanes = this.#join(turn, route, shard);
+    if (to === undefined) route.lanes = undefined;
+    if (lanes.isFree(route.lane, to)) return false;
+    route.lanes = undefined;
+    lanes.await(route.lane);
     return true;
   }
 }

@@ -56,7 +56,7 @@ export class InboundCalls implements LinkService {
         deadlines: catalog.deadlines,
         work: undefined,
       });
-      turn.hops = hops;
+      if (hops > 0) turn.routed().hops = hops;
       if (hops > 0 && placement.isSticky(type)) placement.invalidateOwner(type, id);
       if (!call.passOn) {
         turn.rejectNotOwner = () => {

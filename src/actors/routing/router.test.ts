@@ -111,7 +111,7 @@ describe("the verdict about a rejected call", () => {
 
   it("the call fails after too many rejections", () => {
     const turn = call();
-    turn.hops = LIMITS.hops;
+    turn.routed().hops = LIMITS.hops;
     assert.equal(codeIn(routerOf({}).rejected(turn, "owner:1", newer)), "NOT_SETTLED");
   });
 });

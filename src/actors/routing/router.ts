@@ -131,7 +131,8 @@ export class Router {
   rejected(turn: Turn, from: string, ownership: Ownership): RoutingVerdict {
     const { placement } = this.#deps;
     const { name } = turn.type;
-    turn.obstacle = `${from} does not run it`;
+    const route = turn.routed();
+    route.obstacle = `${from} does not run it`;
     if (placement.isSticky(name)) return this.#rejectedSticky(turn, from, ownership);
     if (placement.released(name, turn.id, from, ownership)) return AGAIN;
     // The other host lost its lease, and soon leaves all tables. The tables do not disagree.
@@ -142,9 +143,9 @@ export class Router {
     const isOurs = newer > 0 && owner === placement.address;
     // A host with an older table will catch up or leave by the end of the move, so the call waits for it. The
     // same holds for our own table, when another host already knows that the actor is ours.
-    turn.hops = newer < 0 || isOurs ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
-    if (turn.hops > LIMITS.hops) return { error: notSettled(turn) };
-    return newer > 0 && owner !== undefined && !isOurs && owner !== from ? owner : pauseAfter(turn.hops);
+    route.hops = newer < 0 || isOurs ? Math.min(route.hops + 1, LIMITS.hops / 2) : route.hops + 1;
+    if (route.hops > LIMITS.hops) return { error: notSettled(turn) };
+    return newer > 0 && owner !== undefined && !isOurs && owner !== from ? owner : pauseAfter(route.hops);
   }
 
   /**
@@ -162,12 +163,13 @@ export class Router {
     if (version === 0) return UNREACHABLE_PAUSE_MS;
     placement.invalidateOwner(name, turn.id, from);
     // A missing update arrives before the deadline, or not at all.
-    turn.hops = Math.min(turn.hops + 1, LIMITS.hops / 2);
+    const hops = Math.min(turn.routed().hops + 1, LIMITS.hops / 2);
+    turn.routed().hops = hops;
     // Two hints may be followed at once. After that an update must be in flight, so the call waits for it.
     const isKnown = owner !== undefined && owner !== from && owner !== placement.address;
     const isHint = isKnown && placement.isHost(name, owner);
     if (isHint) placement.cacheOwner(name, turn.id, owner);
-    if (turn.hops > 2) return pauseAfter(turn.hops - 2);
+    if (hops > 2) return pauseAfter(hops - 2);
     if (!isHint) return AGAIN;
     return sharding !== undefined && order.isBehind(turn, owner, shard) ? WAIT : owner;
   }
@@ -184,8 +186,8 @@ const notSettled = ({ label }: Turn): LimpetError =>
     `${LIMITS.hops} hosts in a row turned ${label} away; where its actor lives does not settle`,
   );
 
-const storeSilent = ({ label, obstacle }: Turn): LimpetError =>
+const storeSilent = ({ label, route }: Turn): LimpetError =>
   new LimpetError(
     "STORE_UNAVAILABLE",
-    `the store does not answer, so no host may run ${label}; nothing happened${obstacle === undefined ? "" : ` (${obstacle})`}`,
+    `the store does not answer, so no host may run ${label}; nothing happened${route?.obstacle === undefined ? "" : ` (${route.obstacle})`}`,
   );

@@ -116,7 +116,7 @@ test("a call that timed out in the queue names the reason", () => {
   const turn = callTo("a", clock);
   assert.match(queue.late(turn).message, /no scheduler leads/);
   why = undefined;
-  turn.obstacle = "10.0.0.7:41 cannot be reached";
+  turn.routed().obstacle = "10.0.0.7:41 cannot be reached";
   assert.match(queue.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
 });
 

@@ -8,6 +8,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Turn, TurnHolder } from "../activation/turn.ts";
+import type { CallRoute } from "./call-route.ts";
 
 /** Retry interval without a change, in case a change was missed. */
 export const LOOK_AGAIN_MS = 1_000;
@@ -78,8 +79,10 @@ export class WaitingQueue implements TurnHolder {
   }
 
   /** Assigns the arrival number, which orders the turn before later ones. */
-  number(turn: Turn): void {
-    if (turn.arrival === 0) turn.arrival = ++this.#lastArrival;
+  number(turn: Turn): CallRoute {
+    const route = turn.routed();
+    if (route.arrival === 0) route.arrival = ++this.#lastArrival;
+    return route;
   }
 
   /** True: an earlier call waits for the same actor. */
@@ -87,7 +90,7 @@ export class WaitingQueue implements TurnHolder {
     const byType = this.#types.get(turn.type.name);
     if (byType === undefined) return false;
     const first = byType.shards.get(this.#shardOf(turn))?.lines.get(turn.id)?.[0];
-    return first !== undefined && first.arrival < turn.arrival;
+    return first !== undefined && arrivalOf(first) < arrivalOf(turn);
   }
 
   /** `forMs`: the call may not need a change, so it retries after this time. */
@@ -98,13 +101,12 @@ export class WaitingQueue implements TurnHolder {
     }
     const type = turn.type.name;
     // A call that was admitted before keeps its right to wait.
-    if (!turn.waited && this.waiting(type) >= (this.#deps.capacity?.(type) ?? LIMITS.waitingCalls)) {
+    if (!turn.route?.waited && this.waiting(type) >= (this.#deps.capacity?.(type) ?? LIMITS.waitingCalls)) {
       turn.fail(this.#deps.full?.(type) ?? full(type));
       return;
     }
-    this.number(turn);
+    this.number(turn).waited = true;
     turn.holder = this;
-    turn.waited = true;
     const ms = forMs ?? this.#deps.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;
     const at = this.#clock.monotonic() + ms;
     const byShard = this.#insert(turn);
@@ -185,7 +187,7 @@ export class WaitingQueue implements TurnHolder {
   /** The call was never sent, so it certainly had no effect. */
   late(turn: Turn): LimpetError {
     const waited = formatDuration(turn.timeoutMs);
-    const why = this.#deps.problem() ?? turn.obstacle ?? "its actor is moving";
+    const why = this.#deps.problem() ?? turn.route?.obstacle ?? "its actor is moving";
     const message = `${turn.label} waited ${waited} for a host that may run it; nothing happened. The reason: ${why}`;
     return new LimpetError("NOT_READY", message);
   }
@@ -216,7 +218,7 @@ export class WaitingQueue implements TurnHolder {
   #releaseLine({ lines }: ByShard, id: string): void {
     let last = 0;
     for (let turn = nextIn(lines.get(id), last); turn !== undefined; turn = nextIn(lines.get(id), last)) {
-      last = turn.arrival;
+      last = arrivalOf(turn);
       this.#take(turn);
       turn.holder = undefined;
       if (turn.phase === "queued") this.#deps.leave(turn);
@@ -240,20 +242,23 @@ export class WaitingQueue implements TurnHolder {
   }
 }
 
+const arrivalOf = ({ route }: Turn): number => route?.arrival ?? 0;
+
 /** Behind all earlier arrivals: nearly always at the end. */
-function placeIn(line: readonly Turn[], { arrival }: Turn): number {
+function placeIn(line: readonly Turn[], turn: Turn): number {
+  const arrival = arrivalOf(turn);
   let at = line.length;
-  while (at > 0 && line[at - 1]!.arrival > arrival) at--;
+  while (at > 0 && arrivalOf(line[at - 1]!) > arrival) at--;
   return at;
 }
 
 /** The first turn that arrived after `last`; earlier ones have just returned. */
 function nextIn(line: readonly Turn[] | undefined, last: number): Turn | undefined {
-  if (line === undefined || line[0]!.arrival > last) return line?.[0];
+  if (line === undefined || arrivalOf(line[0]!) > last) return line?.[0];
   let [low, high] = [0, line.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (line[middle]!.arrival > last) high = middle;
+    if (arrivalOf(line[middle]!) > last) high = middle;
     else low = middle + 1;
   }
   return line[low];
