@@ -1,8 +1,7 @@
 // Cost of the ring: building it, a host joining or leaving, lookups of ids. Run it with: node
 // bench/cluster/ring.ts. Figures are medians of several rounds, for display only.
 import { hash64 } from "../../src/kernel/hashes.ts";
-import { Ring } from "../../src/placement/model/ring.ts";
-import { Rings } from "../../src/placement/model/rings.ts";
+import { Ring, Rings } from "../../src/placement/model/ring.ts";
 import { VirtualNodes } from "../../src/placement/model/virtual-nodes.ts";
 import { spreadOf } from "../report/statistics.ts";
 

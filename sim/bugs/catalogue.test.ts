@@ -97,7 +97,7 @@ describe("putting a bug back", () => {
   it("a bug whose file was never loaded is reported at the end", () => {
     const { status, output } = run("ring-of-other-hosts", script);
     assert.equal(status, 0);
-    assert.match(output, /was not put back: src\/placement\/model\/rings\.ts was never loaded/);
+    assert.match(output, /was not put back: src\/placement\/model\/ring\.ts was never loaded/);
   });
 
   it("a bug that does not fit its file any more is rejected", () => {

@@ -191,7 +191,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #9855",
     changes: [
       {
-        file: "src/placement/model/rings.ts",
+        file: "src/placement/model/ring.ts",
         before: "sameList(ring.addresses, wanted)",
         after: "ring.addresses.length === wanted.length",
       },

@@ -13,11 +13,10 @@ import type { Deadlines } from "./activation/deadlines.ts";
 import type { LifeContext } from "./activation/life-context.ts";
 import { cancelled, Turn } from "./activation/turn.ts";
 import type { ActorType } from "./actor-type.ts";
-import { type CallTarget, handleMaker, type Send } from "./handle.ts";
+import { type CallTarget, type HandleMaker, handleMaker, type Send } from "./handle.ts";
 import { readCallSettings } from "./options/call-settings.ts";
 import { REMIND, remindArguments } from "./outbox/remind.ts";
 import type { ActorRouting } from "./routing/actor-routing.ts";
-import { ForeignType } from "./routing/foreign-type.ts";
 import { HAS_METHOD } from "./routing/missing-method.ts";
 import type { ActorClass, CallSettings } from "./routing/remote.ts";
 
@@ -199,3 +198,21 @@ const nameOf = (actorClass: ActorClass): string => actorClass?.options?.name ?? 
 
 /** The error of calls to a process that stops. */
 export const stopping = (): LimpetError => new LimpetError("STOPPING", "this process is stopping");
+
+const NOTHING: ReadonlyMap<string, Activation> = new Map();
+const UNKNOWN: ReadonlySet<string> = new Set();
+
+/** A type that only other hosts have: it can be called, and nothing of it is ever in memory here. */
+class ForeignType implements CallTarget {
+  readonly name: string;
+  readonly options: { readonly callTimeoutMs: number };
+  readonly methods = UNKNOWN;
+  readonly activations = NOTHING;
+  readonly instruments = undefined;
+  makeHandle: HandleMaker | undefined;
+
+  constructor(name: string, callTimeoutMs: number) {
+    this.name = name;
+    this.options = { callTimeoutMs };
+  }
+}

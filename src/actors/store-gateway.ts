@@ -4,9 +4,8 @@ import { type BatchCaller, FencedBatcher } from "../kernel/batch/fenced-batcher.
 import { LimpetError } from "../kernel/errors.ts";
 import type { PrefetchedTakes } from "../ports/actor-host.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Meter } from "../ports/meter.ts";
+import { batchInstruments, type Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import { batchInstruments } from "../ports/store/batch-instruments.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 
 export interface StoreGatewayDeps {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FirstFew } from "./first-few.ts";
+import { FirstFew } from "./actor-views.ts";
 
 test("the first few items equal the first items of a full sort", () => {
   fc.assert(

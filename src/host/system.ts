@@ -1,10 +1,9 @@
 // Implements the ports with the clock and the random numbers of this machine.
 import { randomFillSync } from "node:crypto";
-// The global `performance` is a getter, which every call of an actor would run twice.
 import { performance } from "node:perf_hooks";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { Settle } from "../ports/settle.ts";
+import type { Settle } from "../ports/workflow-code.ts";
 
 /** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,7 +1,7 @@
 // The registration of a remote worker, and its format in the store. Pure.
 import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
 import type { WorkerCode } from "../workflows/definition/bindings.ts";
-import { cacheOf, type RunCacheFigures } from "../workflows/worker/cache-figures.ts";
+import { cacheOf, type RunCacheFigures } from "../workflows/worker/run-cache.ts";
 
 /** The handlers of a workflow type, as its worker registered them. */
 export interface CommandContract {

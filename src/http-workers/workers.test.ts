@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../kernel/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { NO_CACHE } from "../workflows/worker/cache-figures.ts";
+import { NO_CACHE } from "../workflows/worker/run-cache.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { RemoteWorkers, type WorkerRegistration } from "./workers.ts";
 

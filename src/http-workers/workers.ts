@@ -4,7 +4,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
 import { mayContinue, readPin } from "../workflows/definition/bindings.ts";
-import type { RunCacheFigures } from "../workflows/worker/cache-figures.ts";
+import type { RunCacheFigures } from "../workflows/worker/run-cache.ts";
 import { Refused } from "./refusal.ts";
 import { type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 

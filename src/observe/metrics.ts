@@ -3,7 +3,6 @@
 // an invalid value is left out.
 import { invariant } from "../kernel/errors.ts";
 import type { Counter, Gauge, Histogram, Labels, Meter } from "../ports/meter.ts";
-import { formatLabels, formatNumber, helpText } from "./exposition.ts";
 
 type Kind = "counter" | "gauge" | "histogram";
 type Instrument = Cell | Buckets;
@@ -141,4 +140,24 @@ export class Metrics implements Meter {
     }
     return instrument;
   }
+}
+
+function formatNumber(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  return String(value);
+}
+
+/** Sorted by name, so that equal labels have equal text. */
+function formatLabels(labels: Labels): string {
+  const names = Object.keys(labels).sort();
+  return names.map((name) => `${name}="${labelValue(labels[name]!)}"`).join(",");
+}
+
+function helpText(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+function labelValue(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }

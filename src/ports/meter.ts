@@ -30,3 +30,20 @@ export interface Meter {
 const nothing = { add() {}, set() {}, observe() {} };
 
 export const silentMeter: Meter = { counter: () => nothing, gauge: () => nothing, histogram: () => nothing };
+
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** Metrics of batched store calls. */
+export interface BatchInstruments {
+  readonly batchSize: Histogram;
+  readonly seconds: Histogram;
+  readonly retries: Counter;
+}
+
+export function batchInstruments(meter: Meter, what: "commit" | "take" | "remember"): BatchInstruments {
+  return {
+    batchSize: meter.histogram(`limpet_${what}_batch_size`, `How many shared one ${what}.`, BATCH_SIZES),
+    seconds: meter.histogram(`limpet_${what}_seconds`, `How long a ${what} took.`, DURATION_BUCKETS),
+    retries: meter.counter("limpet_store_retries_total", "Batches that had to be sent again."),
+  };
+}

@@ -1,5 +1,5 @@
-// Reminders as actors and servers use them. The implementation combines the store and the processor that
-// delivers them.
+// Reminders as actors, servers and workflows use them. The implementation combines the store and the
+// processor that delivers them.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { decodeValue } from "../kernel/values.ts";
 import type { ReminderOptions } from "./reminder-options.ts";
@@ -83,4 +83,13 @@ export function readData(text: string | undefined): unknown {
 export function handlerError(error: unknown): unknown {
   if (!isLimpetError(error)) return error;
   return new LimpetError("ACTOR_FAILED", `${error.code}: ${error.message}`, { cause: error });
+}
+
+/** Reminders as workflows use them: timers, timeouts and queued activities of runs are reminders. */
+export interface Timers {
+  readonly writer: ReminderWriter;
+  /** The store's clock, as far as this process knows it, with fractions. */
+  storeNow(): number;
+  /** Handles due reminders of a type that is neither an actor's nor a job's. */
+  serve(type: string, handler: (data: unknown, tick: ReminderTick) => unknown): void;
 }

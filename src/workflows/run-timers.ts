@@ -2,9 +2,8 @@
 // in this process.
 import { LimpetError } from "../kernel/errors.ts";
 import { serializeError } from "../kernel/serialized-error.ts";
-import type { ReminderTick } from "../ports/reminder-writer.ts";
+import type { ReminderTick, Timers } from "../ports/reminder-writer.ts";
 import type { Workflows } from "../ports/store/workflows.ts";
-import type { Timers } from "../ports/timers.ts";
 import type { ActivityTasks } from "./activities/tasks.ts";
 import {
   type ActivityWatch,

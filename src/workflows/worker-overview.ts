@@ -7,8 +7,8 @@ import type { WorkflowAdminDeps } from "./admin.ts";
 import { mayContinue, type Pin, readPin, workerCodeOf } from "./definition/bindings.ts";
 import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";
 import { codeOfSummary, STUCK_MS } from "./engine/explain-run.ts";
-import { readCache } from "./worker/cache-figures.ts";
 import { lastMinuteOf } from "./worker/minute-counts.ts";
+import { readCache } from "./worker/run-cache.ts";
 
 /** Runs and queued activities that are read to find unserved ones. */
 const LOOKED_AT = 1_000;

@@ -1,5 +1,6 @@
 // Deactivates actors without a call for `idleTimeout`. Sticky and remembered actors stay in memory: a sweep
-// only counts them, once each, when they have become idle. No timer runs while no actor is in memory.
+// only counts them, once each, when they have become idle. No timer runs while no actor is in memory. Where
+// the number of actors is limited, `evict` removes one before the next activates.
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ActorType } from "../actor-type.ts";
 import type { Activation } from "./activation.ts";
@@ -77,4 +78,36 @@ export class IdleSweeper {
   stop(): void {
     this.#timer?.cancel();
   }
+}
+
+/** Busy actors that one search skips, at most. */
+const SEARCH = 64;
+
+/**
+ * Called when a host has as many actors in memory as it may have.
+ * Deactivates the least recently used idle actor; a remembered one only if there is no other. False: no actor
+ * is idle.
+ */
+export function evict(types: readonly ActorType[]): boolean {
+  const victim =
+    leastUsed(types.filter(({ isRemembered }) => !isRemembered)) ??
+    leastUsed(types.filter(({ isRemembered }) => isRemembered));
+  victim?.deactivate("memory");
+  return victim !== undefined;
+}
+
+/** The least recently used idle activation. */
+function leastUsed(types: readonly ActorType[]): Activation | undefined {
+  let found: Activation | undefined;
+  for (const { useOrder } of types) {
+    let candidate = useOrder.oldest;
+    // A busy actor is in use: at the other end of the order the next searches do not meet it again soon.
+    for (let i = 0; i < SEARCH && candidate !== undefined && !candidate.idle; i++) {
+      const next: Activation | undefined = candidate.newer;
+      useOrder.touch(candidate);
+      candidate = next;
+    }
+    if (candidate?.idle && (found === undefined || candidate.lastUsed < found.lastUsed)) found = candidate;
+  }
+  return found;
 }

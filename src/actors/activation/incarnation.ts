@@ -23,7 +23,7 @@ import { StateBuffer } from "../state/state-buffer.ts";
 import { Committing } from "./committing.ts";
 import { LifeContext, runningCode } from "./life-context.ts";
 import { LONG_MS } from "./long-turns.ts";
-import { NestedTurns } from "./nested-turns.ts";
+import { NestedTurns } from "./mailbox.ts";
 import { fencedTurn, lostLease, notForgotten, promiseOf, reminderVoid, replyOf } from "./reply.ts";
 import type { Turn } from "./turn.ts";
 

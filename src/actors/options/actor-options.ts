@@ -1,7 +1,6 @@
 // Options that a class of actors declares in `static options`. All of them are checked when the class is
 // registered.
-import type { Duration } from "../../kernel/durations.ts";
-import { parseDuration } from "../../kernel/durations.ts";
+import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkType, JOB_MARK } from "../../kernel/names.ts";
 import type { ResolvedSticky } from "../../ports/actor-host.ts";
@@ -12,8 +11,7 @@ import {
   type ShardedPlacement,
   type ShardingDefaults,
 } from "./sharded-options.ts";
-import type { PlacementOption, StickySetting } from "./sticky-options.ts";
-import { resolveSticky } from "./sticky-options.ts";
+import { type PlacementOption, resolveSticky, type StickySetting } from "./sticky-options.ts";
 
 export interface ActorOptions {
   /**
@@ -126,3 +124,20 @@ function duration(given: Duration | undefined, fallback: number, what: string): 
   if (ms === 0) throw new LimpetError("OPTION_INVALID", `${what} must be longer than 0`);
   return ms;
 }
+
+/**
+ * Class names that a bundler made up. One or two characters; or three, with a digit or a sign among them; or
+ * a leading underscore, which bundlers put before a name. Under a new name the actors of a class start from
+ * nothing, because it is the name of their type in the store.
+ */
+const MINIFIED = /^(?:[\p{L}_$][\p{L}\p{N}_$]?|(?=.*[\d_$])[\p{L}\p{N}_$]{3}|_\p{Lu}.*)$/u;
+
+export function looksMinified(actorClass: {
+  readonly name: string;
+  readonly options?: { readonly name?: string };
+}): boolean {
+  return actorClass.options?.name === undefined && MINIFIED.test(actorClass.name);
+}
+
+export const MINIFIED_ADVICE =
+  "a bundler seems to have renamed the class, and so its actors in the store; set static options = { name: … }";

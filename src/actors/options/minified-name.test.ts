@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Actor } from "../../index.ts";
 import type { Log } from "../../ports/log.ts";
 import { testLimpet } from "../../testing.ts";
-import { looksMinified } from "./minified-name.ts";
+import { looksMinified } from "./actor-options.ts";
 
 test("minified class names are recognised, and names that people write are not", () => {
   for (const name of ["a", "t", "Z", "aB", "e1", "$", "_", "$t", "a1b", "_Cart", "n_1"]) {

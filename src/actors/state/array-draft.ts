@@ -1,8 +1,8 @@
 // The draft of an array. Every change is a splice or a reordering, so a push or a shift costs one entry in
 // the journal, and not one for each later item. Arrays never have holes or keys of their own.
 import { RAW, unwrap } from "../../kernel/values.ts";
+import { splice } from "./changes.ts";
 import { Draft, inward, NODE, outward, rejectChange } from "./draft.ts";
-import { splice } from "./splice.ts";
 
 export class ArrayNode extends Draft {
   get(target: unknown[], key: PropertyKey): unknown {

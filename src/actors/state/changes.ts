@@ -10,7 +10,6 @@
 import { invariant } from "../../kernel/errors.ts";
 import { copyValue, fromWire, putOwn, toWire } from "../../kernel/values.ts";
 import type { ChangeJournal, Node } from "./journal.ts";
-import { splice } from "./splice.ts";
 
 type Key = string | number | readonly [unknown];
 type Path = readonly Key[];
@@ -195,4 +194,17 @@ function follow(root: object, path: Path, length: number): object {
     invariant(typeof at === "object" && at !== null, "a stored change leads to a container");
   }
   return at as object;
+}
+
+/** An argument list has a limit, and exceeding it would throw halfway. */
+const ARGUMENTS = 10_000;
+
+/** Like `list.splice(start, removed, ...items)`, for items of any number. Returns the removed items. */
+export function splice(list: unknown[], start: number, removed: number, items: readonly unknown[]): unknown[] {
+  if (items.length <= ARGUMENTS) return list.splice(start, removed, ...items);
+  const tail = list.splice(start);
+  for (const item of items) list.push(item);
+  for (let i = removed; i < tail.length; i++) list.push(tail[i]);
+  tail.length = Math.min(removed, tail.length);
+  return tail;
 }

@@ -7,10 +7,12 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { copyValue, decodeValue, encodeValue, hasTags, unwrap } from "../../kernel/values.ts";
 import type { StateWrite, StoredState } from "../../ports/store/store.ts";
+import { ArrayNode } from "./array-draft.ts";
 import { applyChanges, encodeChanges } from "./changes.ts";
+import { MapNode, SetNode } from "./collection-draft.ts";
 import { draftOf } from "./draft.ts";
-import { openJournal } from "./drafts.ts";
-import type { ChangeJournal } from "./journal.ts";
+import { ChangeJournal, type Container, type Node } from "./journal.ts";
+import { ObjectNode } from "./object-draft.ts";
 
 /** The cost of an appended change beyond its text: a row and its key. */
 const CHANGE_OVERHEAD = 64;
@@ -46,7 +48,7 @@ export class StateBuffer {
 
   /** The state as user code sees it in the running turn. */
   get draft(): object {
-    this.#journal ??= openJournal(this.#small);
+    this.#journal ??= new ChangeJournal(newNode, this.#small);
     return draftOf(this.#journal, this.#root, undefined, undefined);
   }
 
@@ -66,7 +68,7 @@ export class StateBuffer {
   }
 
   #exchange(next: object, cleared: boolean): void {
-    this.#journal ??= openJournal(this.#small);
+    this.#journal ??= new ChangeJournal(newNode, this.#small);
     const journal = this.#journal;
     journal.assertOpen();
     const [root, wasCleared, wasDirty] = [this.#root, this.#cleared, journal.dirty];
@@ -184,4 +186,12 @@ function freshState(initial: () => object): object {
     );
   }
   return copyValue(state, "initial()", "STATE_INVALID");
+}
+
+/** The draft that fits a container. */
+function newNode(journal: ChangeJournal, raw: Container, parent: Node | undefined, key: unknown): Node {
+  if (Array.isArray(raw)) return new ArrayNode(journal, raw, parent, key);
+  if (raw instanceof Map) return new MapNode(journal, raw, parent, key);
+  if (raw instanceof Set) return new SetNode(journal, raw, parent, key);
+  return new ObjectNode(journal, raw, parent, key);
 }

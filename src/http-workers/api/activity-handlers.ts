@@ -3,7 +3,7 @@
 
 import { toWire } from "../../kernel/values.ts";
 import { type ActivityFailure, failureElsewhere } from "../../workflows/activities/failure.ts";
-import { checkPayload } from "../../workflows/engine/payload-size.ts";
+import { checkPayload } from "../../workflows/engine/payload-limits.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { ActivityHolder } from "../tasks/activities.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";

@@ -1,7 +1,6 @@
-// One request to the workflow API, as its handlers see it.
-
+// Requests to the workflow API, as its handlers see them, and the entries of its route tables.
 import { isoMoment } from "../../kernel/durations.ts";
-import type { PathNames } from "../../wire/http/route.ts";
+import type { HttpRoute, PathNames } from "../../wire/http/route.ts";
 import type { HttpWorkerService } from "../service.ts";
 import type { Fields } from "./fields.ts";
 
@@ -37,3 +36,27 @@ export const okAnswer = (body: Readonly<Record<string, unknown>>): ApiAnswer => 
 export const createdAnswer = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });
 
 export const isoTime = (ms: number | undefined): string | null => (ms === undefined ? null : isoMoment(ms));
+
+/**
+ * The version that a request must name: the worker protocol, the control plane, or none. A bundle is
+ * requested like the rest of the control plane. Its body is only the bundle, because a verifier reads all of
+ * it.
+ */
+export type ApiProtocol = "worker" | "control" | "bundle" | "open";
+
+export interface ApiRoute extends HttpRoute {
+  readonly protocol: ApiProtocol;
+  /** For the envelope of the answer. */
+  readonly operation: string;
+  handler(call: ApiCall<PathNames>): Promise<ApiAnswer> | ApiAnswer;
+}
+
+/** The metric label of all requests to the API. */
+export const LABEL = "api";
+
+/** An entry of a table; the other fields have defaults. */
+export type ApiEntry<Path extends string, Name extends string> = Pick<ApiRoute, "operation" | "summary"> &
+  Partial<Omit<ApiRoute, "handler">> & {
+    readonly path: Path;
+    readonly handler: (call: ApiCall<PathNames<Name>>) => Promise<ApiAnswer> | ApiAnswer;
+  };

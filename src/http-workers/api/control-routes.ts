@@ -2,8 +2,7 @@
 // docs/worker-protocol.md describes them for users.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { NamesIn } from "../../wire/http/route.ts";
-import { okAnswer, type RunNames } from "./api-call.ts";
-import { type ApiEntry, type ApiRoute, LABEL } from "./api-route.ts";
+import { type ApiEntry, type ApiRoute, LABEL, okAnswer, type RunNames } from "./api-call.ts";
 import { clusterInfo } from "./cluster-info.ts";
 import {
   describeWorker,

@@ -4,7 +4,7 @@
 import { offerWork } from "../tasks/offers.ts";
 import type { ApiCall } from "./api-call.ts";
 import { flag, optionalText, optionalWhole } from "./fields.ts";
-import { pageSizeOf } from "./format/history-pages.ts";
+import { pageSizeOf } from "./format/history-events.ts";
 import { encodeActivity, encodeTask } from "./format/tasks.ts";
 
 const MOST_ACTIVITIES = 100;

@@ -2,7 +2,7 @@
 
 import type { StoredWorker } from "../../ports/store/workflows.ts";
 import type { PathNames } from "../../wire/http/route.ts";
-import { readCache } from "../../workflows/worker/cache-figures.ts";
+import { readCache } from "../../workflows/worker/run-cache.ts";
 import { Refused } from "../refusal.ts";
 import { readWorker } from "../worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer } from "./api-call.ts";

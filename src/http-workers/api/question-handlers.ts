@@ -8,7 +8,7 @@ import type { HttpWorkerService } from "../service.ts";
 import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../tasks/questions.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
-import { encodePage, pageSizeOf, readToken, requestedPageSize } from "./format/history-pages.ts";
+import { encodePage, pageSizeOf, readToken, requestedPageSize } from "./format/history-events.ts";
 import { argumentsOf, CODEC, readPayload } from "./format/payloads.ts";
 import { parsePoll } from "./polls.ts";
 

@@ -8,8 +8,7 @@ import type { HttpExchange } from "../../wire/http/exchange.ts";
 import { decodePercent, type PathNames, type RouteGroup, VERBS } from "../../wire/http/route.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
-import type { ApiAnswer, ApiCall } from "./api-call.ts";
-import { type ApiProtocol, type ApiRoute, LABEL } from "./api-route.ts";
+import { type ApiAnswer, type ApiCall, type ApiProtocol, type ApiRoute, LABEL } from "./api-call.ts";
 import {
   type AnnouncedSettings,
   CONTROL_HEADER,

@@ -3,7 +3,7 @@
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
 import type { PathNames } from "../../wire/http/route.ts";
-import { NO_CACHE, type RunCacheFigures } from "../../workflows/worker/cache-figures.ts";
+import { NO_CACHE, type RunCacheFigures } from "../../workflows/worker/run-cache.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { CommandContract, RemoteWorker } from "../worker.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS, type WorkerRegistration } from "../workers.ts";

@@ -9,7 +9,7 @@ import {
   failActivity,
   pollActivities,
 } from "./activity-handlers.ts";
-import { type ApiEntry, type ApiRoute, LABEL } from "./api-route.ts";
+import { type ApiEntry, type ApiRoute, LABEL } from "./api-call.ts";
 import {
   approveUpdate,
   completeQuery,

@@ -17,8 +17,7 @@ import { encodeCleanupRequest } from "./format/cleanup.ts";
 import { encodeHistory } from "./format/history-events.ts";
 import { exportBundle } from "./format/history-export.ts";
 import { CODEC, envelopeOf, inputToArguments, readInput } from "./format/payloads.ts";
-import { displayJson } from "./format/plain-values.ts";
-import { bucketWord, statusWord } from "./format/run-status.ts";
+import { bucketWord, displayJson, statusWord } from "./format/run-fields.ts";
 import { parseVisibility, STATUSES } from "./visibility-query.ts";
 
 const WORKFLOW_ID = /^[a-zA-Z0-9._:-]{1,128}$/;

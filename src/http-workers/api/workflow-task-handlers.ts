@@ -22,8 +22,8 @@ import {
 } from "./fields.ts";
 import { cleanupFields, parseDelivery } from "./format/cleanup.ts";
 import { parseCommands } from "./format/commands.ts";
-import { encodePage, pageSizeOf, readToken } from "./format/history-pages.ts";
-import { statusWord } from "./format/run-status.ts";
+import { encodePage, pageSizeOf, readToken } from "./format/history-events.ts";
+import { statusWord } from "./format/run-fields.ts";
 import { budgetOf, encodeTask } from "./format/tasks.ts";
 import { encodeNextWork, parseNext } from "./next-work.ts";
 import { parsePoll } from "./polls.ts";

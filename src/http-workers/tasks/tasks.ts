@@ -4,8 +4,7 @@
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Affinity, StoredRun, TaskCompletion } from "../../ports/store/workflows.ts";
 import { readMessage } from "../../workflows/definition/messages.ts";
-import type { HistoryEvent } from "../../workflows/engine/events.ts";
-import { isCommandEvent } from "../../workflows/engine/events.ts";
+import { type HistoryEvent, isCommandEvent } from "../../workflows/engine/events.ts";
 import { type HistoryLimit, isBeyond } from "../../workflows/engine/history-budget.ts";
 import type { Delivery, RunState } from "../../workflows/history/run-state.ts";
 import { inboxMessage } from "../../workflows/inbox/inbox-messages.ts";
@@ -15,7 +14,6 @@ import { isDelivered, stopsOf } from "../commands/cleanup.ts";
 import type { WorkerCommand } from "../commands/command.ts";
 import { decide } from "../commands/commands.ts";
 import { Refused } from "../refusal.ts";
-import { checkLease, notFound, notLeased } from "./leases.ts";
 import { TAKE, TaskClaimer, type TaskClaimerDeps, type WorkflowTask } from "./task-claimer.ts";
 import { affinityLeft, TaskWriter } from "./task-writer.ts";
 
@@ -197,3 +195,37 @@ export class RemoteTasks {
     return { ref, token, stored, task, run };
   }
 }
+
+/** Throws unless that worker still holds the task, at that attempt. */
+function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {
+  const { status, task } = stored;
+  if (status !== "running" || task === undefined) throw runClosed(stored);
+  if (task.state !== "leased") throw notLeased(taskId);
+  if (task.worker !== worker) {
+    const what = `task ${taskId} is held by another worker`;
+    throw new Refused(409, "lease_owner_mismatch", what, { task_id: taskId, lease_owner: task.worker });
+  }
+  if (task.attempt !== attempt) {
+    const extras = { task_id: taskId, current_attempt: task.attempt };
+    throw new Refused(409, "workflow_task_attempt_mismatch", `task ${taskId} is at attempt ${task.attempt}`, extras);
+  }
+  if (task.at !== undefined && task.at <= now) {
+    throw new Refused(409, "lease_expired", `the lease of task ${taskId} is over`, { task_id: taskId });
+  }
+  return task;
+}
+
+function runClosed({ status, workflowId, runId }: StoredRun): Refused {
+  const word = status === "timed out" ? "timed_out" : status;
+  return new Refused(409, "run_closed", `run ${runId} of ${workflowId} is over (${status})`, {
+    run_status: status === "timed out" ? "failed" : status === "continued" ? "completed" : status,
+    stop_reason: `run_${word}`,
+    cancel_requested: status === "cancelled",
+    can_continue: false,
+  });
+}
+
+const notFound = (taskId: string): Refused =>
+  new Refused(404, "task_not_found", "there is no such task", { task_id: taskId });
+const notLeased = (taskId: string): Refused =>
+  new Refused(409, "task_not_leased", "no worker holds this task, or it is completed", { task_id: taskId });

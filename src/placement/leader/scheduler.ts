@@ -6,13 +6,12 @@ import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { SchedulerEntry } from "../../ports/store/coordination.ts";
+import type { ElectionResult, SchedulerEntry } from "../../ports/store/coordination.ts";
 import type { Leader, LeaderSource } from "../discovery/leader-source.ts";
 import { localStream } from "../discovery/local-stream.ts";
 import { Election, type ElectionDeps, type ElectionSettings } from "./election.ts";
 import type { LeaderTerm } from "./leader-term.ts";
 import { type OpenSchedulerServer, SchedulerServer } from "./scheduler-server.ts";
-import { SchedulerWatchers } from "./scheduler-watchers.ts";
 
 export interface SchedulerDeps extends Omit<ElectionDeps, "address" | "campaigned" | "changed"> {
   /** Starts the server for hosts of other processes. */
@@ -148,4 +147,41 @@ export class SchedulerNode implements ControlService, LeaderSource {
     await this.#election.stop();
     await this.#server.close();
   }
+}
+
+/**
+ * The watchers of the list of schedulers: clients with configured schedulers, which look for the leader. An
+ * unchanged list is not sent again.
+ */
+class SchedulerWatchers {
+  /** Watchers, each with the last list it received, as text. */
+  readonly #watchers = new Map<(list: SchedulerList) => void, string>();
+
+  /** The returned function ends it. */
+  watch(result: ElectionResult | undefined, listener: (list: SchedulerList) => void): () => void {
+    const list = listOf(result);
+    this.#watchers.set(listener, JSON.stringify(list));
+    listener(list);
+    return () => this.#watchers.delete(listener);
+  }
+
+  notify(result: ElectionResult | undefined): void {
+    if (this.#watchers.size === 0) return;
+    const list = listOf(result);
+    const text = JSON.stringify(list);
+    for (const [watcher, before] of [...this.#watchers]) {
+      if (before === text) continue;
+      this.#watchers.set(watcher, text);
+      watcher(list);
+    }
+  }
+}
+
+function listOf(result: ElectionResult | undefined): SchedulerList {
+  const hosts = (result?.schedulers ?? [])
+    .filter(({ address }) => address !== "")
+    .map(({ address, leader, dedicated, incarnation }) => ({ address, leader, dedicated, incarnation }));
+  // Sorted, so that two lists of the same schedulers are equal.
+  hosts.sort((a, b) => (a.incarnation < b.incarnation ? -1 : 1));
+  return { term: result?.term ?? 0, hosts };
 }

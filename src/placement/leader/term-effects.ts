@@ -4,8 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Effect } from "../model/leader-effects.ts";
-import type { Ring } from "../model/ring.ts";
-import { Rings } from "../model/rings.ts";
+import { type Ring, Rings } from "../model/ring.ts";
 import type { MemberWrites } from "./member-writes.ts";
 import type { SchedulerInstruments } from "./metrics.ts";
 

@@ -19,8 +19,7 @@ import { compareVersions, NO_VERSION, sameVersion, showVersion, type TableVersio
 import type { KnownTable, KnownTables } from "../../ports/cluster/host-feature.ts";
 import type { HostMessage, PlacementOrder, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
-import type { Ring } from "./ring.ts";
-import { Rings } from "./rings.ts";
+import { type Ring, Rings } from "./ring.ts";
 
 interface Table extends KnownTable {
   readonly version: TableVersion;

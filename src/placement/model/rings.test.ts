@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
-import { Ring } from "./ring.ts";
-import { Rings } from "./rings.ts";
+import { Ring, Rings } from "./ring.ts";
 
 const hosts = (count: number): string[] => Array.from({ length: count }, (_, index) => `10.0.0.${index}:1`);
 

@@ -7,7 +7,7 @@ import { nearest } from "../../kernel/nearest.ts";
 import { parseCron } from "./cron.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { parseInstant } from "./instant.ts";
-import { formatIsoDuration, parseIsoDuration } from "./iso-duration.ts";
+import { formatIsoDuration, parseIsoDuration } from "./period.ts";
 import { resolveSchedule, type Schedule } from "./schedule.ts";
 import { scheduleFromWire, scheduleToWire, type WireSchedule } from "./wire-formats.ts";
 import { zoneOf } from "./zone.ts";

@@ -6,8 +6,14 @@
 import { showValue } from "../../kernel/check.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
-import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";
-import { exactly, isFixedPeriod, type Period } from "./period.ts";
+import {
+  exactly,
+  formatIsoDuration,
+  type IsoDuration,
+  isFixedPeriod,
+  type Period,
+  parseIsoDuration,
+} from "./period.ts";
 import { checkText, reject } from "./rejection.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { composeSchedule, type Moment } from "./schedule-rules.ts";

@@ -3,9 +3,8 @@
 // order of their requests.
 import { FencedBatcher } from "../../kernel/batch/fenced-batcher.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Meter } from "../../ports/meter.ts";
+import { batchInstruments, type Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
-import { batchInstruments } from "../../ports/store/batch-instruments.ts";
 import type { RememberedChange, Shards } from "../../ports/store/shards.ts";
 
 export interface RememberedWriterDeps {

@@ -2,6 +2,9 @@
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
+import { EXACT_TYPE, encodeResult } from "../exact.ts";
+import { isExactType } from "./body.ts";
+import { plainJson } from "./plain-json.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -77,4 +80,33 @@ export function rawAnswer(answer: HttpAnswer): string {
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}\r\n${lines.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** The encoding of a value in an answer: plain JSON, or the exact encoding on request. */
+interface Encoding {
+  readonly type: string;
+  /** `undefined`: the answer has no body. */
+  encode(value: unknown): string | undefined;
+}
+
+/** SDKs of Dapr parse every answer as JSON, so `undefined` becomes `null` and not an empty body. */
+const PLAIN: Encoding = {
+  type: "application/json; charset=utf-8",
+  encode: (value) => (value === undefined ? undefined : plainJson(value)) ?? "null",
+};
+const EXACT: Encoding = {
+  type: EXACT_TYPE,
+  encode: (value) => (value === undefined ? undefined : encodeResult(value)),
+};
+
+/** `exactBody`: the request used the exact encoding; a client that accepts any type then gets it too. */
+export function encodingFor(accept: string | undefined, exactBody: boolean): Encoding {
+  const isAny = accept === undefined || accept === "*/*";
+  const wantsExact = isAny ? exactBody : accept.split(",").some((type) => isExactType(type));
+  return wantsExact ? EXACT : PLAIN;
+}
+
+export function valueAnswer(value: unknown, { type, encode }: Encoding): HttpAnswer {
+  const text = encode(value);
+  return text === undefined ? emptyAnswer(204) : textAnswer(200, type, text);
 }

@@ -11,7 +11,6 @@ import type { LinkLimits } from "./limits.ts";
 import { broken, MessageReader } from "./message-reader.ts";
 import { FRAME_KIND } from "./messages.ts";
 import { LinkOutbox, type OutgoingFrame } from "./outbox.ts";
-import { Sign } from "./sign.ts";
 
 /** The owner of a connection: the calling side or the serving side. */
 export interface LinkConnectionDeps {
@@ -246,3 +245,20 @@ export class LinkConnection implements FrameSink {
 const flush = (connection: LinkConnection): void => connection.flushed();
 
 const hungUp = (why: string): LimpetError => new LimpetError("ANSWER_LOST", why);
+
+/** A message that consists only of its kind: ping, pong, bye. One that already waits is not queued twice. */
+class Sign implements OutgoingFrame {
+  readonly bytes = 8;
+  readonly takenOut = false;
+  readonly #kind: number;
+  waits = false;
+
+  constructor(kind: number) {
+    this.#kind = kind;
+  }
+
+  write(writer: FrameWriter): void {
+    this.waits = false;
+    writer.message(1, this.#kind);
+  }
+}

@@ -2,12 +2,12 @@
 // lost. After a failed attempt it pauses, longer each time, and rejects calls at once during the pause.
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import { parseAddress } from "../../kernel/addresses.ts";
 import { backoffMs } from "../../kernel/backoff.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
-import { parseAddress } from "./address.ts";
 import { unreachable } from "./connect.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 import { Outbound, type OutboundDeps, type OutboundSettings } from "./outbound.ts";

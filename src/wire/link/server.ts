@@ -2,6 +2,7 @@
 // losing an answer.
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { formatAddress } from "../../kernel/addresses.ts";
 import type { LinkService } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import { type Counter, type Gauge, type Meter, silentMeter } from "../../ports/meter.ts";
@@ -9,7 +10,6 @@ import { ByteBudget } from "../byte-budget.ts";
 import { type ClusterSecurity, secretToProve, serverTls } from "../cluster-security.ts";
 import { listenAt } from "../listening.ts";
 import { RefusalLog } from "../refusal-log.ts";
-import { formatAddress } from "./address.ts";
 import { Inbound, type InboundLimits } from "./inbound.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 import { proveAsServer } from "./proof.ts";

@@ -2,8 +2,8 @@
 // any value: reading it never throws, and the stored text is bounded. Pure.
 import { CATALOGUE, type ErrorCode, isLimpetError } from "../../kernel/errors.ts";
 import { type SerializedCause, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
-import { bounded } from "../engine/bounded-error.ts";
 import type { ExternalEvent } from "../engine/events.ts";
+import { bounded } from "../engine/payload-limits.ts";
 
 export interface ActivityFailure {
   readonly kind: "failed" | "timed out" | "cancelled";

@@ -7,7 +7,7 @@ import type { ActivityFunction } from "../definition/context.ts";
 import { checked } from "../definition/definition.ts";
 import type { ActivityOptionsTold, Wire } from "../engine/events.ts";
 import { runOutside } from "../engine/inside.ts";
-import { checkPayload } from "../engine/payload-size.ts";
+import { checkPayload } from "../engine/payload-limits.ts";
 
 export interface Attempt {
   readonly workflowId: string;

@@ -17,14 +17,11 @@ import type {
 } from "../../ports/store/workflows.ts";
 import { checkAttributes, presentAttributes } from "../definition/attributes.ts";
 import { checkHandleOptions, checkQuery, checkStart } from "../definition/checked-options.ts";
-import type { AnyWorkflow, ResultOf } from "../definition/definition.ts";
-import { checked, checkWorkflowId } from "../definition/definition.ts";
+import { type AnyWorkflow, checked, checkWorkflowId, type ResultOf } from "../definition/definition.ts";
 import { type Message, writeError } from "../definition/messages.ts";
 import { type GetArguments, type OneRun, runToGet } from "../definition/run-name.ts";
-import { keptReason } from "../engine/bounded-error.ts";
-import type { Started } from "../engine/events.ts";
-import { readEventBatch } from "../engine/events.ts";
-import { checkPayload } from "../engine/payload-size.ts";
+import { readEventBatch, type Started } from "../engine/events.ts";
+import { checkPayload, keptReason } from "../engine/payload-limits.ts";
 import { endFromOutside } from "../history/ending.ts";
 import { CANCEL_KEY, checkRequestId, inboxMessage, signalKey, updateKey } from "../inbox/inbox-messages.ts";
 import { UpdateCall } from "../inbox/update-call.ts";

@@ -3,9 +3,9 @@ import { mustBe } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActivityOptionsTold } from "../engine/events.ts";
+import { namesProblem } from "./checked-options.ts";
 import type { ActivityOptions, RetryOptions } from "./context.ts";
 import { checked } from "./definition.ts";
-import { namesProblem } from "./option-names.ts";
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;

@@ -3,8 +3,8 @@
 import { mustBe } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { canBeKept, textProblem } from "../../kernel/names.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
 import type { StartOptions, WorkflowQuery } from "../client/workflow-handle.ts";
-import { namesProblem } from "./option-names.ts";
 
 const IF_RUNNING = ["fail", "existing", "terminate"];
 const IF_ENDED = ["start", "start unless completed", "fail", "existing"];
@@ -94,3 +94,15 @@ function oneOf(name: string, value: string | undefined, known: readonly string[]
 }
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * The problem with the names of the given options, as the end of a sentence; undefined: none. A misspelt
+ * option would have no effect, and the mistake would go unnoticed.
+ */
+export function namesProblem(given: unknown, known: object): string | undefined {
+  if (typeof given !== "object" || given === null) return `${String(given)} is no object`;
+  for (const name in given) {
+    if (!Object.hasOwn(known, name)) return `there is no "${name}"${didYouMean(name, Object.keys(known))}`;
+  }
+  return undefined;
+}

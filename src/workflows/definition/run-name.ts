@@ -2,8 +2,8 @@
 // texts unless the second can be a run id: most callers that pass two texts mean a type and an id. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { textProblem } from "../../kernel/names.ts";
+import { namesProblem } from "./checked-options.ts";
 import { type AnyWorkflow, checkWorkflowId } from "./definition.ts";
-import { namesProblem } from "./option-names.ts";
 
 /** One run of a workflow, by its id. */
 export interface OneRun {

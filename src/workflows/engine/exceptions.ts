@@ -1,8 +1,7 @@
 // Catches failures of workflow code that nothing else catches: an exception in a callback, or a rejected
 // promise that nothing awaits. Each would end the process, and then every other process that takes the run.
 // Here such a failure blocks the run, and the process goes on. Failures of all other code are not touched.
-
-import { isLimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { type Inside, inside, runOutside } from "./inside.ts";
 
 /** Registers a handler of rejections, which returns true for those that it has dealt with. */
@@ -61,4 +60,21 @@ function onRejection(reason: unknown): boolean {
 function warn({ workflow }: Inside, what: string, thrown: unknown): void {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   process.emitWarning(`workflow ${workflow} ${what}: ${text}`);
+}
+
+/**
+ * A failure of a run's code in a callback that nothing awaits. Its timing is random, so a retry soon does not
+ * help: the run is parked until its code is repaired.
+ */
+export class Stray extends LimpetError {
+  constructor(name: string, thrown: unknown) {
+    super("WORKFLOW_MISUSED", textOf(name, thrown), { cause: thrown });
+  }
+}
+
+function textOf(name: string, thrown: unknown): string {
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  // The error of a guard already names the run.
+  if (isLimpetError(thrown, "WORKFLOW_MISUSED")) return `${text} (in a callback that the workflow does not await)`;
+  return `${name}: a callback that the workflow does not await threw: ${text}; use an activity`;
 }

@@ -5,24 +5,29 @@
 // The code is a plain async function. It runs only during `begin`, `tell` and `replay`, until no promise can
 // make progress.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { SerializedError } from "../../kernel/serialized-error.ts";
-import { deserializeError } from "../../kernel/serialized-error.ts";
+import { deserializeError, type SerializedError } from "../../kernel/serialized-error.ts";
 import { copyValue, readWire, toWire } from "../../kernel/values.ts";
-import type { CodeGuards } from "../../ports/code-guards.ts";
-import type { Settle } from "../../ports/settle.ts";
+import type { CodeGuards, Settle } from "../../ports/workflow-code.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
-import { keptError } from "./bounded-error.ts";
 import { Commands, type NewCommand } from "./commands.ts";
 import { Continued, nextRunId } from "./continued.ts";
 import { describeCommand, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
-import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started, Step } from "./events.ts";
-import { isCommandEvent, isEnd } from "./events.ts";
+import {
+  type CommandEvent,
+  type ExternalEvent,
+  type HistoryEvent,
+  isCommandEvent,
+  isEnd,
+  type RunEndEvent,
+  type Started,
+  type Step,
+} from "./events.ts";
+import { Stray } from "./exceptions.ts";
 import { type Inside, runInside } from "./inside.ts";
-import { checkPayload } from "./payload-size.ts";
+import { checkPayload, keptError } from "./payload-limits.ts";
 import { RunContext } from "./run-context.ts";
 import { answerOf, RunHandlers, type Signal } from "./run-handlers.ts";
-import { Stray } from "./stray.ts";
 import { Waits } from "./waits.ts";
 
 export interface ExecutionDeps {

@@ -5,7 +5,7 @@
 // stand-in that throws to workflow code, and the original value to all other code, side effects included.
 // When the last workflow code has left memory, each property is restored.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { CodeGuards } from "../../ports/code-guards.ts";
+import type { CodeGuards } from "../../ports/workflow-code.ts";
 import { type Inside, inside } from "./inside.ts";
 
 type Fn = (...args: unknown[]) => unknown;

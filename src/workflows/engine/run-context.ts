@@ -8,6 +8,7 @@ import { Prng } from "../../kernel/prng.ts";
 import { copyValue, toWire } from "../../kernel/values.ts";
 import { tellActivityOptions } from "../definition/activity-options.ts";
 import { checkAttributes, presentAttributes } from "../definition/attributes.ts";
+import { namesProblem } from "../definition/checked-options.ts";
 import type {
   ActivityOptions,
   AttributeValue,
@@ -18,13 +19,12 @@ import type {
   WorkflowContext,
 } from "../definition/context.ts";
 import { type AnyWorkflow, checked, checkWorkflowId } from "../definition/definition.ts";
-import { namesProblem } from "../definition/option-names.ts";
 import { Continued } from "./continued.ts";
 import type { ParentClosePolicy, Wire } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { isContinueSuggested } from "./history-budget.ts";
 import { inside, runInside } from "./inside.ts";
-import { checkPayload } from "./payload-size.ts";
+import { checkPayload } from "./payload-limits.ts";
 
 const POLICIES: readonly ParentClosePolicy[] = ["terminate", "cancel", "abandon"];
 

@@ -2,12 +2,11 @@
 // records the outcome of each handler.
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyValue, toWire } from "../../kernel/values.ts";
-import { keptError } from "./bounded-error.ts";
 import type { NewCommand } from "./commands.ts";
 import { Continued } from "./continued.ts";
 import type { Wire } from "./events.ts";
 import { type Inside, runInside } from "./inside.ts";
-import { checkPayload } from "./payload-size.ts";
+import { checkPayload, keptError } from "./payload-limits.ts";
 
 export interface UpdateHandler {
   readonly handle: (input: unknown) => unknown;

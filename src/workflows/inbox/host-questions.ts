@@ -14,7 +14,7 @@ import type { ReminderWriter } from "../../ports/reminder-writer.ts";
 import type { ReminderKey, Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
 import { ANSWER_TYPE, askType } from "../definition/messages.ts";
 import type { Wire } from "../engine/events.ts";
-import { checkPayload } from "../engine/payload-size.ts";
+import { checkPayload } from "../engine/payload-limits.ts";
 import { Waiting } from "./waiting.ts";
 
 export interface HostQuestionsDeps {

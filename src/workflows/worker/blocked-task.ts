@@ -5,7 +5,7 @@ import { backoffMs } from "../../kernel/backoff.ts";
 import { type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClaimedTask, TaskCompletion } from "../../ports/store/workflows.ts";
-import { Stray } from "../engine/stray.ts";
+import { Stray } from "../engine/exceptions.ts";
 import { type EndingDeps, endOfBroken, endOfRefused } from "../history/ending.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
 import type { TaskDeps } from "./task.ts";

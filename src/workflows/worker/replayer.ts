@@ -1,14 +1,12 @@
 // Loads a run into memory from its history, with the code of this process.
 import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CodeGuards } from "../../ports/code-guards.ts";
-import type { Settle } from "../../ports/settle.ts";
 import type { Workflows } from "../../ports/store/workflows.ts";
+import type { CodeGuards, Settle } from "../../ports/workflow-code.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { describeCommand } from "../engine/divergence.ts";
-import type { Step } from "../engine/events.ts";
-import { readEventBatch, writeEventBatch } from "../engine/events.ts";
+import { readEventBatch, type Step, writeEventBatch } from "../engine/events.ts";
 import { Execution } from "../engine/execution.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
 import { LoadedRun } from "./loaded-run.ts";

@@ -1,15 +1,7 @@
 // Keeps runs in memory between tasks, so that the next task continues where the last one ended. Bounded by
 // count and bytes; the least recently used runs are evicted first.
+import type { StoredWorker } from "../../ports/store/workflows.ts";
 import type { LoadedRun } from "./loaded-run.ts";
-
-export interface CacheNumbers {
-  readonly size: number;
-  readonly bytes: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly forced: number;
-  readonly evictions: number;
-}
 
 export class RunCache {
   readonly #capacity: number;
@@ -39,7 +31,7 @@ export class RunCache {
     return this.#capacity;
   }
 
-  get numbers(): CacheNumbers {
+  get numbers(): Omit<RunCacheFigures, "capacity"> & { readonly bytes: number } {
     const { hits, misses, forced } = this;
     return { size: this.#runs.size, bytes: this.#bytes, hits, misses, forced, evictions: this.#evictions };
   }
@@ -79,3 +71,31 @@ export class RunCache {
     this.#bytes -= run.bytes;
   }
 }
+
+/**
+ * The run cache of a worker, as its row in the store describes it. Workers in other languages report the same
+ * fields as our own processes.
+ */
+export interface RunCacheFigures {
+  readonly capacity: number;
+  readonly size: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly forced: number;
+  readonly evictions: number;
+}
+
+export const NO_CACHE: RunCacheFigures = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
+
+/** Fields that are missing count as 0. */
+export function cacheOf(about: Partial<RunCacheFigures>): RunCacheFigures {
+  const { capacity = 0, size = 0, hits = 0, misses = 0, forced = 0, evictions = 0 } = about;
+  return { capacity, size, hits, misses, forced, evictions };
+}
+
+/** The cache figures of any worker. */
+export const readCache = ({ about }: StoredWorker): RunCacheFigures =>
+  cacheOf(JSON.parse(about) as Partial<RunCacheFigures>);
+
+/** The cache is nearly full, so the worker will soon evict runs. */
+export const isUnderPressure = ({ capacity, size }: RunCacheFigures): boolean => capacity > 0 && size >= capacity * 0.9;

@@ -2,8 +2,8 @@
 // the last minute, and how full the caches are.
 import type { StoredWorker, Workflows } from "../../ports/store/workflows.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-admin.ts";
-import { isUnderPressure, readCache } from "./cache-figures.ts";
 import { lastMinuteOf } from "./minute-counts.ts";
+import { isUnderPressure, readCache } from "./run-cache.ts";
 
 export interface StickyFigures {
   /** By the names of the HTTP API. */

@@ -18,12 +18,19 @@ import type {
 import { isEager, runEagerly, takenOver } from "../activities/eager.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import { readMessage, type Sent } from "../definition/messages.ts";
-import { keptError } from "../engine/bounded-error.ts";
-import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started, Step } from "../engine/events.ts";
-import { isCommandEvent, writeEventBatch } from "../engine/events.ts";
+import {
+  type CommandEvent,
+  type ExternalEvent,
+  type HistoryEvent,
+  isCommandEvent,
+  type RunEndEvent,
+  type Started,
+  type Step,
+  writeEventBatch,
+} from "../engine/events.ts";
 import { isMeant } from "../engine/family.ts";
 import { checkLength, type HistoryLimit } from "../engine/history-budget.ts";
-import { checkPayload } from "../engine/payload-size.ts";
+import { checkPayload, keptError } from "../engine/payload-limits.ts";
 import { keyOf } from "../inbox/inbox-messages.ts";
 import type { CommandDispatcher } from "./command-dispatcher.ts";
 import { CompletionBuilder, closeBy, closeWith } from "./completion.ts";

@@ -6,10 +6,8 @@
 // Everything here may therefore be late, happen twice, or stop midway.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { CodeGuards } from "../../ports/code-guards.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Settle } from "../../ports/settle.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   ClaimedTask,
@@ -21,9 +19,9 @@ import type {
   TypeClaim,
   WorkerRow,
 } from "../../ports/store/workflows.ts";
+import type { CodeGuards, Settle } from "../../ports/workflow-code.ts";
 import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/bindings.ts";
-import type { AnyWorkflow } from "../definition/definition.ts";
-import { fingerprintOf } from "../definition/definition.ts";
+import { type AnyWorkflow, fingerprintOf } from "../definition/definition.ts";
 import type { Started, Step } from "../engine/events.ts";
 import type { HistoryLimit } from "../engine/history-budget.ts";
 import type { WorkflowInstruments } from "../instruments.ts";

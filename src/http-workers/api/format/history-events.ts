@@ -1,7 +1,6 @@
-// Encodes history events for workers in other languages. The same event is always encoded identically, so
-// that a client with a stored history can compare. `payload.sequence` is the number of the command, not of
-// the event. Pure.
-
+// Encodes history events for workers in other languages, in pages. The same event is always encoded
+// identically, so that a client with a stored history can compare. `payload.sequence` is the number of the
+// command, not of the event. A page token is the number of the last event before the page. Pure.
 import { isoMoment } from "../../../kernel/durations.ts";
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { readPin } from "../../../workflows/definition/bindings.ts";
@@ -9,9 +8,12 @@ import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows
 import type { RunState } from "../../../workflows/history/run-state.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/history/selection.ts";
 import { readableMemo } from "../../commands/memo.ts";
+import { Refused } from "../../refusal.ts";
+import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "../cluster-info.ts";
+import { type Fields, optionalWhole, text } from "../fields.ts";
 import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
-import { displayJson } from "./plain-values.ts";
+import { displayJson } from "./run-fields.ts";
 
 export interface EncodedEvent {
   readonly id: string;
@@ -328,4 +330,27 @@ export function failurePayload({ message, error, errorCode, cause }: SerializedE
     non_retryable: true,
     failure_category: errorCode === "ACTIVITY_TIMED_OUT" ? "timeout" : "application",
   };
+}
+
+export const requestedPageSize = (fields: Fields): number | undefined =>
+  optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE);
+export const pageSizeOf = (fields: Fields): number => requestedPageSize(fields) ?? HISTORY_PAGE;
+
+/** Events after the given one, their range, and the token of the next page. */
+export function encodePage(run: RunState, after: number, last: number, size: number): Record<string, unknown> {
+  const events = encodeHistory(run, after, last, size);
+  const end = after + events.length;
+  return {
+    first_history_sequence: after + 1,
+    last_history_sequence: last,
+    history_events: events,
+    next_history_page_token: end >= last ? null : Buffer.from(String(end)).toString("base64"),
+  };
+}
+
+export function readToken(fields: Fields): number {
+  const token = Buffer.from(text(fields, "next_history_page_token"), "base64").toString();
+  if (!/^\d{1,15}$/.test(token))
+    throw new Refused(400, "invalid_page_token", "the token does not belong to this history");
+  return Number(token);
 }

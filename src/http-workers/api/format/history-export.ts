@@ -7,8 +7,7 @@ import type { RunState } from "../../../workflows/history/run-state.ts";
 import { isoTime as iso } from "../api-call.ts";
 import { type EncodedEvent, encodeHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";
-import { displayJson } from "./plain-values.ts";
-import { bucketWord, statusWord } from "./run-status.ts";
+import { bucketWord, displayJson, statusWord } from "./run-fields.ts";
 
 const SCHEMA = "durable-workflow.v2.history-export";
 const CANONICAL = "json-recursive-ksort-v1";

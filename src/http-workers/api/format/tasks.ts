@@ -8,7 +8,7 @@ import type { ActivityTask } from "../../tasks/activities.ts";
 import type { WorkflowTask } from "../../tasks/task-claimer.ts";
 import { isoTime } from "../api-call.ts";
 import { cleanupFields } from "./cleanup.ts";
-import { encodePage } from "./history-pages.ts";
+import { encodePage } from "./history-events.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { resumeContext } from "./resume-context.ts";
 

@@ -1,13 +1,19 @@
-// Handlers of calls and health probes. A handler returns an answer or throws; a thrown error becomes
-// an answer too.
+// Handlers of calls, health probes and the description of the host. A handler returns an answer or throws; a
+// thrown error becomes an answer too.
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { ServerHost } from "../../../ports/host-admin.ts";
-import { emptyAnswer, errorAnswer, type HttpAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
+import {
+  emptyAnswer,
+  encodingFor,
+  errorAnswer,
+  type HttpAnswer,
+  jsonAnswer,
+  thrownAnswer,
+  valueAnswer,
+} from "../answers.ts";
 import { isExactType, parseCallArguments } from "../body.ts";
 import type { HttpExchange } from "../exchange.ts";
-import { encodingFor, valueAnswer } from "../value-answer.ts";
-import type { HostRequest } from "./host-request.ts";
-import { parseTimeout } from "./timeout-header.ts";
+import { type HostRequest, parseTimeout } from "./host-request.ts";
 
 export const callActor = ({ names, exchange, host }: HostRequest<"type" | "id" | "method">): Promise<HttpAnswer> =>
   call(names.type, names.id, names.method, exchange, host);
@@ -45,4 +51,32 @@ export function health(host: ServerHost, exchange: HttpExchange, hasBody: boolea
   const problem = exchange.isTrusted ? reason : "the host is not ready; send a token to read why";
   if (ready && hasBody) return jsonAnswer(200, { status: "serving" });
   return ready ? emptyAnswer(204) : errorAnswer(new LimpetError("NOT_READY", problem ?? "the host is not ready"));
+}
+
+/** Describes a host in the shape that tools and SDKs of this API expect. */
+export function describeHost(host: ServerHost): unknown {
+  const status = host.status();
+  const actors = host.types().map(({ type, active }) => ({ type, count: active }));
+  return {
+    id: status.incarnation,
+    runtimeVersion: status.version,
+    enabledFeatures: [],
+    actors,
+    components: [],
+    subscriptions: [],
+    actorRuntime: {
+      runtimeStatus: "RUNNING",
+      activeActors: actors,
+      hostReady: status.ready,
+      placement: `placement: ${status.ready ? "connected" : "disconnected"}`,
+    },
+    // Every value here must be a text.
+    extended: {
+      namespace: status.namespace,
+      store: status.store,
+      startedAt: new Date(status.startedAt).toISOString(),
+      address: status.address,
+      problem: status.problem,
+    },
+  };
 }

@@ -1,4 +1,6 @@
 // One request to the host itself, as its handlers see it.
+import { parseDuration } from "../../../kernel/durations.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
 import type { AdminAnswer, AdminRequest } from "../../../ports/admin.ts";
 import type { ServerHost } from "../../../ports/host-admin.ts";
 import { emptyAnswer, type HttpAnswer, jsonAnswer } from "../answers.ts";
@@ -30,4 +32,12 @@ export function adminHandler<Name extends string, Request extends AdminRequest>(
     const answer = await http.host.admin(await read(http), { gone: http.exchange.gone });
     return answer === undefined ? emptyAnswer(204) : jsonAnswer(200, show(answer));
   };
+}
+
+/** The timeout of a caller, from its header. Undefined: the default of the host applies. */
+export function parseTimeout(text: string | string[] | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseDuration(String(text), "header limpet-timeout");
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", "header limpet-timeout must be longer than 0");
+  return ms;
 }

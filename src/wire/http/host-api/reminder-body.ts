@@ -6,8 +6,7 @@ import { LimpetError } from "../../../kernel/errors.ts";
 import type { NewReminder } from "../../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../../ports/reminder-options.ts";
 import { parseGoDuration } from "../../../reminders/schedule/go-duration.ts";
-import { parseIsoDuration } from "../../../reminders/schedule/iso-duration.ts";
-import { averageLength } from "../../../reminders/schedule/period.ts";
+import { averageLength, parseIsoDuration } from "../../../reminders/schedule/period.ts";
 import { parseBody } from "../body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,9 +1,8 @@
 // Handlers of reminders: set, get and cancel one by its names, and retry or drop a dead one.
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { ReminderName } from "../../../ports/reminder-admin.ts";
-import { emptyAnswer, errorAnswer, type HttpAnswer, textAnswer } from "../answers.ts";
+import { emptyAnswer, encodingFor, errorAnswer, type HttpAnswer, textAnswer } from "../answers.ts";
 import { isExactType, parseReminderName } from "../body.ts";
-import { encodingFor } from "../value-answer.ts";
 import { adminHandler, type HostRequest } from "./host-request.ts";
 import { parseReminder } from "./reminder-body.ts";
 

@@ -7,7 +7,7 @@ import { checkWorkflowId } from "../../../workflows/definition/definition.ts";
 import { emptyAnswer, errorAnswer, type HttpAnswer, jsonAnswer, textAnswer } from "../answers.ts";
 import { parseDrain, parseRelease } from "../body.ts";
 import { decodePercent, type HttpRoute, type NamesIn, type RouteGroup, VERBS } from "../route.ts";
-import { callActor, callByMessage, health } from "./handlers.ts";
+import { callActor, callByMessage, describeHost, health } from "./handlers.ts";
 import { adminHandler, type HostRequest, type HostRoute } from "./host-request.ts";
 import {
   parseListQuery,
@@ -16,7 +16,6 @@ import {
   travellingPage,
   travellingReminders,
 } from "./listing.ts";
-import { describeHost } from "./metadata.ts";
 import { cancelReminder, dropReminder, retryReminder, setReminder, showReminder } from "./reminder-handlers.ts";
 import { parseSteering, type ShardAct } from "./shards-body.ts";
 import {

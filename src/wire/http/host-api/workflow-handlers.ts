@@ -2,11 +2,9 @@
 // workflow. Workers in other languages have their own protocol (http-workers/api/).
 import type { AdminRequest } from "../../../ports/admin.ts";
 import type { EventPage } from "../../../ports/workflow-admin.ts";
-import { emptyAnswer, type HttpAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
+import { emptyAnswer, encodingFor, type HttpAnswer, jsonAnswer, thrownAnswer, valueAnswer } from "../answers.ts";
 import { isExactType, parseBody } from "../body.ts";
-import { encodingFor, valueAnswer } from "../value-answer.ts";
-import type { HostRequest } from "./host-request.ts";
-import { parseTimeout } from "./timeout-header.ts";
+import { type HostRequest, parseTimeout } from "./host-request.ts";
 import { parseEnding, parseMessage, parseStart, parseWake } from "./workflow-body.ts";
 import { formatRunCursor, parseEventsQuery, parseLook, parseWorkflowQuery } from "./workflow-query.ts";
 
