@@ -36,7 +36,7 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
   for (const one of stage.observers) one.asked?.(operation);
   const giveUp = call.how.cancelMs === undefined ? undefined : new AbortController();
   if (giveUp !== undefined) process.clock.after(call.how.cancelMs!, () => giveUp.abort());
-  const settings = { timeout: call.timeoutMs, ...(giveUp === undefined ? {} : { signal: giveUp.signal }) };
+  const settings = { timeout: call.timeoutMs, signal: giveUp?.signal };
   const ended = Promise.withResolvers<undefined>();
   process.onEnd.add(() => ended.resolve(undefined));
   const outcome = await Promise.race([

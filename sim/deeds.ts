@@ -63,15 +63,8 @@ async function perform(stage: Stage, { workflows }: App, operation: DeedOperatio
     case "start": {
       const { steps, cleans, ifRunning, ifEnded, build, delayMs, timeoutMs, waits } = deed;
       const input: ScriptInput = { word: token, steps, ...(cleans ? { cleans } : {}) };
-      const handle = await workflows.start<string[]>(SCRIPT_TYPES[0], {
-        id,
-        input,
-        ...(ifRunning === undefined ? {} : { ifRunning }),
-        ...(ifEnded === undefined ? {} : { ifEnded }),
-        ...(build === undefined ? {} : { build }),
-        ...(delayMs === undefined ? {} : { delay: delayMs }),
-        ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
-      });
+      const options = { id, input, ifRunning, ifEnded, build, delay: delayMs, timeout: timeoutMs };
+      const handle = await workflows.start<string[]>(SCRIPT_TYPES[0], options);
       operation.acceptedAt = stage.now;
       operation.runId = handle.runId;
       return waits ? handle.result({ timeout: WAIT_MS }) : handle.runId;

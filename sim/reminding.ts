@@ -23,7 +23,7 @@ export const isTickWord = (word: string): boolean => word.includes("!");
 
 export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder): ReminderOptions {
   const data: Carried = { op, how };
-  return { ...when, data, ...(onFailure === undefined ? {} : { onFailure }) };
+  return { ...when, data, onFailure };
 }
 
 /** Notifies observers that a handler began. The returned function notifies them of its end. */

@@ -100,8 +100,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: "src/workflows/worker/command-dispatcher.ts",
-        before: "      ...(parent !== undefined && { parent }),\n      ...(timeoutAt",
-        after: "      ...(parent === undefined && { parent }),\n      ...(timeoutAt",
+        before: "      parent,\n      timeoutAt,",
+        after: "      parent: undefined,\n      timeoutAt,",
       },
     ],
   },

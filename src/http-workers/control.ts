@@ -91,10 +91,10 @@ export class RemoteControl {
       workflowId,
       runId: random.id(),
       input,
-      ...(memo !== undefined && { memo }),
-      ...(attributes !== undefined && { attributes }),
-      ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),
-      ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
+      memo,
+      attributes,
+      timeoutAt: timeoutMs === undefined ? undefined : at + timeoutMs,
+      runTimeoutAt: runTimeoutMs === undefined ? undefined : at + runTimeoutMs,
     };
     const start = this.#deps.dispatcherOf(queue).start(details, { queue, at, build });
     const started = readEventBatch(start.first.data).events[0] as Started;

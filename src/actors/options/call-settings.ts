@@ -22,8 +22,5 @@ export function readCallSettings(settings: CallSettings): { signal?: AbortSignal
   if (signal !== undefined && typeof signal?.addEventListener !== "function") {
     throw new LimpetError("OPTION_INVALID", "signal must be an AbortSignal");
   }
-  return {
-    ...(signal !== undefined && { signal }),
-    ...(timeout !== undefined && { timeoutMs: parseDuration(timeout, "timeout") }),
-  };
+  return { signal, timeoutMs: timeout === undefined ? undefined : parseDuration(timeout, "timeout") };
 }

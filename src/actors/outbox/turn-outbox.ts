@@ -52,10 +52,8 @@ export class TurnOutbox {
     const starts = this.#entries.flatMap((entry) => (entry.kind === "start" ? [entry.start] : []));
     const messages = this.#entries.flatMap((entry) => (entry.kind === "arrival" ? [entry.arrival] : []));
     this.#entries = [];
-    return {
-      ...(reminders.length > 0 && { reminders }),
-      ...(starts.length > 0 && { starts }),
-      ...(messages.length > 0 && { messages }),
-    };
+    return { reminders: some(reminders), starts: some(starts), messages: some(messages) };
   }
 }
+
+const some = <T>(writes: readonly T[]): readonly T[] | undefined => (writes.length > 0 ? writes : undefined);

@@ -150,7 +150,7 @@ function failureOf({ fields }: ApiCall, otherwise: string) {
     reason: words(failure, "reason", 255) ?? otherwise,
     extras: {
       exception_type: words(failure, "type", 255) ?? null,
-      ...(validation_errors === undefined ? {} : { validation_errors }),
+      validation_errors,
     },
   };
 }

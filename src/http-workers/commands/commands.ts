@@ -76,14 +76,9 @@ class Making {
       }
       case "start_child_workflow": {
         const { type, input, queue, onParentClose, timeout, runTimeout } = command;
-        const more = {
-          ...(queue !== undefined && { queue }),
-          ...(timeout !== undefined && { timeout }),
-          ...(runTimeout !== undefined && { runTimeout }),
-        };
         this.#step(command, (n) => {
-          const workflowId = `${this.#run.runId}-${n}`;
-          return { kind: "ChildWorkflowScheduled", n, type, workflowId, input, onParentClose, ...more };
+          const child = { type, workflowId: `${this.#run.runId}-${n}`, input, onParentClose };
+          return { kind: "ChildWorkflowScheduled", n, ...child, queue, timeout, runTimeout };
         });
         break;
       }
@@ -176,13 +171,11 @@ class Making {
     const n = this.#next++;
     const before = isSameWait(this.#run.wait, command) ? this.#run.wait : undefined;
     const timer = seconds === undefined ? undefined : (before?.timer ?? n);
-    const timed = { ...(seconds !== undefined && { seconds }), ...(timer !== undefined && { timer }) };
     if (command.kind === "open_signal_wait") {
-      this.#push({ kind: "SignalWaitOpened", n, name: command.name, ...timed });
+      this.#push({ kind: "SignalWaitOpened", n, name: command.name, seconds, timer });
     } else {
       const { key, fingerprint } = command;
-      const named = { ...(key !== undefined && { key }), ...(fingerprint !== undefined && { fingerprint }) };
-      this.#push({ kind: "ConditionWaitOpened", n, ...named, ...timed });
+      this.#push({ kind: "ConditionWaitOpened", n, key, fingerprint, seconds, timer });
     }
     if (timer === n) this.#timers.push({ kind: "TimerScheduled", n, at: this.#now + seconds! * 1_000 });
     if (before !== undefined) this.#isWaitRepeated = true;
@@ -218,7 +211,7 @@ class Making {
     if (accepted === undefined) throw new LimpetError("WORKFLOW_INVALID", `there is no update ${id} to be done`);
     const { wait } = this.#run;
     const { name, input } = accepted;
-    this.#push({ kind: "UpdateApplied", id, name, input, ...(wait !== undefined && { wait: wait.n }) });
+    this.#push({ kind: "UpdateApplied", id, name, input, wait: wait?.n });
     // An update is no step of the code, and must not shift the numbers of the steps.
     this.#push(
       command.kind === "complete_update"

@@ -175,8 +175,8 @@ export class ActorTypeController {
       base: this.#base,
       hosts,
       sticky: this.sticky,
-      ...(this.shards === undefined ? {} : { shards: this.shards }),
-      ...(this.ownShards ? { ownShards: true } : {}),
+      shards: this.shards,
+      ownShards: this.ownShards || undefined,
       reason: this.#reason,
     };
     const members = new Set([...this.#holders, ...this.#wanted.keys()]);

@@ -190,7 +190,7 @@ export class RegionDriver implements ShardHostFeature {
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
       if (requests.length === 0) continue;
       const held = requests.filter((shard) => region.held.has(shard));
-      stream.send({ kind: "getShardHomes", type, shards: requests, ...(held.length > 0 ? { held } : {}) });
+      stream.send({ kind: "getShardHomes", type, shards: requests, held: held.length > 0 ? held : undefined });
     }
   }
 

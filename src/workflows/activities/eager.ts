@@ -51,7 +51,7 @@ export async function runEagerly(
     });
     return { event: { kind: "ActivityCompleted", of: n, result } };
   } catch (thrown) {
-    return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), deps);
+    return failed({ ...activity, heartbeat: said }, failureOf(thrown), deps);
   }
 }
 
@@ -89,5 +89,5 @@ function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>,
 function activityOf(run: LoadedRun, { n, name, input, options }: Scheduled): QueuedActivity {
   const { workflowId, runId } = run;
   const scheduledAt = run.scheduled.get(n)?.at ?? run.at;
-  return { workflowId, runId, n, name, input, attempts: 0, scheduledAt, ...(options !== undefined && { options }) };
+  return { workflowId, runId, n, name, input, attempts: 0, scheduledAt, options };
 }

@@ -57,12 +57,12 @@ export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: 
 
 function wrapped(errorCode: ErrorCode, message: string, cause: SerializedError | undefined): SerializedError {
   const { retry } = CATALOGUE[errorCode];
-  return { errorCode, message, retry, ...(cause !== undefined && { cause: asCause(cause) }) };
+  return { errorCode, message, retry, cause: cause && asCause(cause) };
 }
 
 function asCause({ errorCode, message, error, cause }: SerializedError): SerializedCause {
   if (error !== undefined) return { ...error, message };
-  return { name: "LimpetError", code: errorCode, message, ...(cause !== undefined && { cause }) };
+  return { name: "LimpetError", code: errorCode, message, cause };
 }
 
 const namesOf = ({ errorCode, error }: SerializedError): string[] => {

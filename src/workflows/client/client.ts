@@ -124,33 +124,29 @@ export class WorkflowClient {
     checkStart(options);
     const workflowId = options.id ?? random.id();
     checkWorkflowId(workflowId);
-    if (options.attributes !== undefined) checkAttributes(options.attributes);
+    const { memo, attributes, build, ifEnded = "start" } = options;
+    if (attributes !== undefined) checkAttributes(attributes);
     const at = this.#deps.now();
     const delayMs = options.delay === undefined ? 0 : parseDuration(options.delay, "delay");
     // Timeouts count from the delayed start.
     const until = (value: Duration | undefined, what: string): number | undefined =>
       value === undefined ? undefined : at + delayMs + parseDuration(value, what);
-    const runTimeoutAt = until(options.runTimeout, "runTimeout");
-    const timeoutAt = until(options.timeout, "timeout");
-    const told: Omit<Started, "kind" | "flags"> = {
+    const described: Omit<Started, "kind" | "flags"> = {
       type,
       workflowId,
       runId: random.id(),
       input: payload(options.input, "the input"),
-      ...(options.memo !== undefined && { memo: payload(options.memo, "memo") }),
-      ...(options.attributes !== undefined && {
-        attributes: payload(presentAttributes(options.attributes), "attributes"),
-      }),
-      ...(runTimeoutAt !== undefined && { runTimeoutAt }),
-      ...(timeoutAt !== undefined && { timeoutAt }),
-      ...(options.build !== undefined && { build: options.build }),
+      memo: memo && payload(memo, "memo"),
+      attributes: attributes && payload(presentAttributes(attributes), "attributes"),
+      runTimeoutAt: until(options.runTimeout, "runTimeout"),
+      timeoutAt: until(options.timeout, "timeout"),
+      build,
     };
-    const { ifEnded = "start" } = options;
-    const start = dispatcher.start(told, {
+    const start = dispatcher.start(described, {
       queue: checked("queue", options.queue ?? this.#deps.queue),
       at,
       ifClosed: ifEnded === "fail" || ifEnded === "existing" ? "keep" : ifEnded,
-      build: options.build,
+      build,
       delayMs,
     });
     return { start, started: readEventBatch(start.first.data).events[0] as Started, at };

@@ -42,15 +42,15 @@ export function bounded(full: SerializedError): SerializedError {
   return {
     ...full,
     message: cut(message),
-    ...(cause !== undefined && { cause: boundedCause(cause) }),
-    ...(error?.cause !== undefined && { error: { ...error, cause: boundedCause(error.cause) } }),
+    cause: cause && boundedCause(cause),
+    error: error && { ...error, cause: error.cause && boundedCause(error.cause) },
   };
 }
 
 const boundedCause = (cause: SerializedCause): SerializedCause => ({
   ...cause,
   message: cut(cause.message),
-  ...(cause.cause !== undefined && { cause: boundedCause(cause.cause) }),
+  cause: cause.cause && boundedCause(cause.cause),
 });
 
 const cut = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT)}…`).toWellFormed();

@@ -82,12 +82,12 @@ export class RunContext implements WorkflowContext {
       const why = needs.whyUnknown?.(activity as object) ?? "it has no name";
       return run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
     }
-    const told = tellActivityOptions(options);
+    const recorded = tellActivityOptions(options);
     return run.ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
       input: payload(input, "the input"),
-      ...(told !== undefined && { options: told }),
+      ...(recorded !== undefined && { options: recorded }),
     }) as Promise<never>;
   }
 

@@ -106,8 +106,8 @@ export class CommandDispatcher {
       case "ActivityScheduled":
         if (command.eager !== true && command.local !== true) {
           const { n, name, input, options } = command;
-          const activity = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
-          writes.reminders.push(...this.queue({ ...activity, ...(options !== undefined && { options }) }, undefined));
+          const activity = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now, options };
+          writes.reminders.push(...this.queue(activity, undefined));
         }
         break;
       case "ActivityCancelRequested":
@@ -167,8 +167,8 @@ export class CommandDispatcher {
       runId: `${runId}-${n}`,
       input,
       parent,
-      ...(timeout !== undefined && { timeoutAt: now + timeout }),
-      ...(runTimeout !== undefined && { runTimeoutAt: now + runTimeout }),
+      timeoutAt: timeout === undefined ? undefined : now + timeout,
+      runTimeoutAt: runTimeout === undefined ? undefined : now + runTimeout,
     };
     const started = staysBound ? { ...child, build } : child;
     const start = this.start(started, { ifClosed: "start", queue, at: now, build });
@@ -235,8 +235,8 @@ export class CommandDispatcher {
       kind: "WorkflowStarted",
       flags: ENGINE_FLAGS,
       ...given,
-      ...(given.timeoutAt !== undefined && { timeoutAt: inTime(given.timeoutAt) }),
-      ...(given.runTimeoutAt !== undefined && { runTimeoutAt: inTime(given.runTimeoutAt) }),
+      timeoutAt: given.timeoutAt === undefined ? undefined : inTime(given.timeoutAt),
+      runTimeoutAt: given.runTimeoutAt === undefined ? undefined : inTime(given.runTimeoutAt),
     };
     const { workflowId, runId } = given;
     return {
@@ -303,7 +303,7 @@ export class CommandDispatcher {
   ): void {
     const { execution, workflowId } = run;
     const { started } = execution;
-    const { timeoutAt, runTimeoutAt, parent } = started;
+    const { timeoutAt, runTimeoutAt, parent, build } = started;
     const left = new Set(execution.unheard.map(({ id }) => id));
     const heard = run.heard.filter((id) => !left.has(id)).slice(-HEARD);
     const next = {
@@ -314,13 +314,13 @@ export class CommandDispatcher {
       memo: toWire(execution.memo, "memo", "WORKFLOW_INVALID"),
       attributes: toWire(execution.attributes, "attributes", "WORKFLOW_INVALID"),
       continuedFrom: started.runId,
-      ...(heard.length > 0 && { heard }),
-      ...(started.build !== undefined && { build: started.build }),
-      ...(parent !== undefined && { parent }),
-      ...(timeoutAt !== undefined && { timeoutAt }),
-      ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
+      heard: heard.length > 0 ? heard : undefined,
+      build,
+      parent,
+      timeoutAt,
+      runTimeoutAt: runTimeoutAt === undefined ? undefined : now + (runTimeoutAt - execution.startedAt),
     };
-    writes.starts.push(this.start(next, { queue, at: now, build: started.build }));
+    writes.starts.push(this.start(next, { queue, at: now, build }));
     for (const { id, name, input } of execution.unheard) {
       const wire = toWire(input, "the input", "WORKFLOW_INVALID");
       writes.messages.push(

@@ -83,9 +83,7 @@ export function deliveryEvent({ runId, workflowId }: RunState, delivery: Deliver
     sequence,
     sequence_span: span,
     call_kind: call,
-    ...(operation !== undefined && {
-      operation_sequence: operation.sequence,
-      operation_sequence_span: operation.span,
-    }),
+    operation_sequence: operation?.sequence,
+    operation_sequence_span: operation?.span,
   };
 }

@@ -46,7 +46,6 @@ export function groupOf(fields: Fields): { group?: ParallelGroup } {
   const id = optionalText(fields, "parallel_group_id");
   if (id === undefined) return {};
   const number = (name: string, least: number): number => whole(fields, `parallel_group_${name}`, least, MOST_STEP);
-  const path = pathOf(fields);
   return {
     group: {
       id,
@@ -54,7 +53,7 @@ export function groupOf(fields: Fields): { group?: ParallelGroup } {
       base: number("base_sequence", 1),
       size: number("size", 1),
       index: number("index", 0),
-      ...(path !== undefined && { path }),
+      path: pathOf(fields),
     },
   };
 }

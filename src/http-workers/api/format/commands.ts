@@ -115,8 +115,8 @@ function parseCommand(kind: WorkerCommand["kind"], fields: Fields): WorkerComman
       policyOf(fields, "abandon", []);
       const timeout = milliseconds(fields, "execution_timeout_seconds");
       const runTimeout = milliseconds(fields, "run_timeout_seconds");
-      const limits = { ...(timeout !== undefined && { timeout }), ...(runTimeout !== undefined && { runTimeout }) };
-      return { kind, type, input, queue, onParentClose: parentClose(fields), ...limits, ...groupOf(fields) };
+      const onParentClose = parentClose(fields);
+      return { kind, type, input, queue, onParentClose, timeout, runTimeout, ...groupOf(fields) };
     }
     case "open_condition_wait": {
       const key = optionalText(fields, "condition_key", 1_000);

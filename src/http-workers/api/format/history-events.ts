@@ -232,7 +232,7 @@ function activity(run: RunState, n: number): Payload {
     activity_execution_id,
     ...parallel(group),
     ...(local === true && { execution_mode: "local", local_activity: true }),
-    ...(options?.onCancel !== undefined && { cancellation_policy: options.onCancel }),
+    cancellation_policy: options?.onCancel,
   };
 }
 
@@ -311,8 +311,8 @@ function parallel(group: ParallelGroup | undefined): Payload {
     parallel_group_base_sequence: group.base,
     parallel_group_size: group.size,
     parallel_group_index: group.index,
-    ...(group.path !== undefined && { parallel_group_path: group.path }),
-    ...(isSelected(group) && { parallel_group_mode: SELECT_MODE }),
+    parallel_group_path: group.path,
+    parallel_group_mode: isSelected(group) ? SELECT_MODE : undefined,
   };
 }
 
