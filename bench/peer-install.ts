@@ -1,7 +1,7 @@
 // Peers have their own package.json in bench/peers, so that users of Limpet do not install them. They are
 // installed when the first case needs them. If that fails the run continues without them.
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -27,9 +27,4 @@ export async function installPeers(say: (line: string) => void): Promise<string 
 function isInstalled(): boolean {
   const [wanted, present] = [`${FOLDER}package-lock.json`, `${FOLDER}node_modules/.package-lock.json`];
   return existsSync(present) && statSync(present).mtimeMs >= statSync(wanted).mtimeMs;
-}
-
-/** Versions of the peers by package, from their package.json. */
-export function peerVersions(): Record<string, string> {
-  return JSON.parse(readFileSync(`${FOLDER}package.json`, "utf8")).dependencies;
 }

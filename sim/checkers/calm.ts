@@ -1,4 +1,5 @@
 // Determines whether the cluster has been free of faults for a while: some rules hold only then.
+import type { StoryLine } from "../../src/world/story.ts";
 import type { Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 import { every, troubleEnds } from "./looks.ts";
@@ -12,15 +13,19 @@ const WELL_MS = 3_000;
  */
 const CALM_MS = 12_000;
 
-export class Calm implements Observer {
+export class Calm {
   readonly #stage: Stage;
   #wellSince = 0;
   #faultAt = Number.NEGATIVE_INFINITY;
-  readonly stepped: () => void;
+  /** Hooks for the observer that uses this. */
+  readonly hooks: Observer;
 
   constructor(stage: Stage) {
     this.#stage = stage;
-    this.stepped = every(stage, LOOK_MS, () => this.#look());
+    const troubled = (): void => this.#troubled();
+    const logged = (line: StoryLine): void => this.#logged(line);
+    const stepped = every(stage, LOOK_MS, () => this.#look());
+    this.hooks = { started: troubled, gone: troubled, slept: troubled, logged, stepped };
   }
 
   /** `forMs`: the cluster was calm already this much earlier. */
@@ -30,23 +35,20 @@ export class Calm implements Observer {
   }
 
   /** A host was down, asleep or not ready. */
-  readonly troubled = (): void => {
+  #troubled(): void {
     this.#wellSince = this.#stage.now;
-  };
-  readonly started = this.troubled;
-  readonly gone = this.troubled;
-  readonly slept = this.troubled;
+  }
 
-  logged(line: Parameters<NonNullable<Observer["logged"]>>[0]): void {
-    if (line.level === "warn") this.troubled();
+  #logged(line: StoryLine): void {
+    if (line.level === "warn") this.#troubled();
     this.#faultAt = Math.max(this.#faultAt, troubleEnds(line) ?? this.#faultAt);
   }
 
   #look(): void {
     const { isDown, isReadOnly, failsBefore, failsAfter, slow, holds } = this.#stage.world.database.troubles;
-    if (isDown || isReadOnly || failsBefore + failsAfter + slow + holds > 0) this.troubled();
+    if (isDown || isReadOnly || failsBefore + failsAfter + slow + holds > 0) this.#troubled();
     const isReady = ({ host }: Stage["players"][number]): boolean =>
       host.process?.isAwake === true && host.process.app?.host.status().ready === true;
-    if (!this.#stage.players.every(isReady)) this.troubled();
+    if (!this.#stage.players.every(isReady)) this.#troubled();
   }
 }

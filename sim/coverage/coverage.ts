@@ -124,36 +124,32 @@ export class Coverage implements Observer {
     this.#reminders = new ReminderCoverage(stage);
   }
 
-  #reach(name: Situation): void {
-    this.#stage.reach(name);
-  }
-
   // ——— The store.
 
   taken(process: Process, request: Parameters<NonNullable<Observer["taken"]>>[1]): void {
     const name = nameOf(request);
     const before = this.#taken.get(name);
-    if (before !== undefined && before !== process) this.#reach("take lost to a faster host");
+    if (before !== undefined && before !== process) this.#stage.reach("take lost to a faster host");
     this.#taken.set(name, process);
   }
 
   committed(...[process, { id, write }, key, outcome]: Parameters<NonNullable<Observer["committed"]>>): void {
     if (outcome === "fenced") {
-      this.#reach("fenced commit");
+      this.#stage.reach("fenced commit");
       return;
     }
     if (outcome === "void") return;
-    if (this.#commits.has(id)) this.#reach("commit confirmed by its id");
+    if (this.#commits.has(id)) this.#stage.reach("commit confirmed by its id");
     this.#commits.add(id);
-    if (write.kind === "change") this.#reach("state stored as changes");
-    if (write.kind === "clear") this.#reach("state cleared");
+    if (write.kind === "change") this.#stage.reach("state stored as changes");
+    if (write.kind === "clear") this.#stage.reach("state cleared");
     const op = this.#lastOp.get(`${process.number}/${nameOf(key)}`);
     if (op !== undefined) this.#committedOps.add(op);
   }
 
   campaigned(...[, { dedicated }, { leading }]: Parameters<NonNullable<Observer["campaigned"]>>): void {
     if (!leading) return;
-    if (dedicated && this.#leaderIsDedicated === false) this.#reach("dedicated took over");
+    if (dedicated && this.#leaderIsDedicated === false) this.#stage.reach("dedicated took over");
     this.#leaderIsDedicated = dedicated;
   }
 
@@ -165,16 +161,16 @@ export class Coverage implements Observer {
     this.#taken.delete(name);
     const before = this.#lives.get(name);
     this.#lives.set(name, { life, endedAt: undefined, reason: "" });
-    if (this.#stage.excused.has("single runner")) this.#reach("two activations, excused");
+    if (this.#stage.excused.has("single runner")) this.#stage.reach("two activations, excused");
     if (before === undefined || before.life.process === life.process) return;
-    if (before.reason === "idle") this.#reach("idle, then elsewhere");
+    if (before.reason === "idle") this.#stage.reach("idle, then elsewhere");
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
-    if (round?.isUnlocked === false && before.reason === "moved") this.#reach("early release");
+    if (round?.isUnlocked === false && before.reason === "moved") this.#stage.reach("early release");
   }
 
   deactivated(life: Life, reason: string): void {
     this.#sticky.deactivated(life, reason);
-    if (reason === "memory") this.#reach("evicted for memory");
+    if (reason === "memory") this.#stage.reach("evicted for memory");
     const known = this.#lives.get(nameOf(life));
     if (known?.life === life) this.#lives.set(nameOf(life), { life, endedAt: this.#stage.now, reason });
   }
@@ -187,7 +183,7 @@ export class Coverage implements Observer {
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
     if (askedAt === undefined || round === undefined) return;
     if (askedAt < round.at && life.bornAt > round.at && life.process.number !== this.#callerOf(op)) {
-      this.#reach("waited for a move");
+      this.#stage.reach("waited for a move");
     }
   }
 
@@ -201,7 +197,7 @@ export class Coverage implements Observer {
     if (!followsRing(this.#stage.plan, life.type)) return;
     if (round === undefined || round.isUnlocked || round.at < beganAt || round.at === this.#stage.now) return;
     void life.process.app?.host.where(life.type, life.id).then(({ here }) => {
-      if (!here) this.#reach("hand-off during a turn");
+      if (!here) this.#stage.reach("hand-off during a turn");
     });
   }
 
@@ -222,14 +218,14 @@ export class Coverage implements Observer {
     if (outcome === undefined || !("error" in outcome) || !(outcome.error instanceof LimpetError)) return;
     const { code, message } = outcome.error;
     const mark = BY_CODE[code];
-    if (mark !== undefined) this.#reach(mark);
-    if (code === "CALL_TIMEOUT" && !this.#begun.has(token)) this.#reach("timed out while queued");
+    if (mark !== undefined) this.#stage.reach(mark);
+    if (code === "CALL_TIMEOUT" && !this.#begun.has(token)) this.#stage.reach("timed out while queued");
     if (code === "CALL_CANCELLED") {
-      this.#reach(message.includes("while its actor moved") ? "turn cut off by a move" : "call cancelled");
+      this.#stage.reach(message.includes("while its actor moved") ? "turn cut off by a move" : "call cancelled");
     }
     if (code === "COMMIT_UNKNOWN") {
       const isApplied = this.#committedOps.has(token);
-      this.#reach(isApplied ? "unknown commit that was applied" : "unknown commit that was not applied");
+      this.#stage.reach(isApplied ? "unknown commit that was applied" : "unknown commit that was not applied");
     }
   }
 
@@ -246,33 +242,34 @@ export class Coverage implements Observer {
 
   slept(process: Process, ms: number, how: "pause" | "suspend"): void {
     this.#slept.add(process);
-    if (how === "suspend" && ms > LONG_SLEEP_MS) this.#reach("slept through a lease");
+    if (how === "suspend" && ms > LONG_SLEEP_MS) this.#stage.reach("slept through a lease");
   }
 
   logged({ event, fields }: Parameters<NonNullable<Observer["logged"]>>[0]): void {
-    if (event === "lease.lost") this.#reach("lease lost");
-    if (event === "lease.confirmed") this.#reach("lease kept after a sleep");
-    if (event === "host.evicted") this.#reach("host evicted");
+    if (event === "lease.lost") this.#stage.reach("lease lost");
+    if (event === "lease.confirmed") this.#stage.reach("lease kept after a sleep");
+    if (event === "host.evicted") this.#stage.reach("host evicted");
     if (fields === undefined) return;
     const mark = typeof fields.why === "string" ? BY_REASON[fields.why] : undefined;
     // A leader knows a host that never reported only from the store, without its name.
-    if (mark === "lease waited for" && fields.name === "") this.#reach("failover with a missing host");
-    else if (mark !== undefined) this.#reach(mark);
+    if (mark === "lease waited for" && fields.name === "") this.#stage.reach("failover with a missing host");
+    else if (mark !== undefined) this.#stage.reach(mark);
     if (!(fields.err instanceof LimpetError)) return;
-    if (fields.err.code === "ADDRESS_IN_USE") this.#reach("address in use");
+    if (fields.err.code === "ADDRESS_IN_USE") this.#stage.reach("address in use");
   }
 
   sent(process: Process, to: number, message: unknown): void {
     this.#sticky.sent(process, to, message);
     const sent = message as VirtualControlMessage | { readonly kind: "call"; readonly call: RemoteCall };
     if ("kind" in sent) {
-      if (sent.kind === "call" && sent.call.hops > 0) this.#reach("rejected and routed again");
+      if (sent.kind === "call" && sent.call.hops > 0) this.#stage.reach("rejected and routed again");
       return;
     }
     if (sent.about === "host" && sent.message.kind === "hello" && this.#slept.has(process)) {
       const { namespace, unlocked } = sent.message;
       for (const [type, { number }] of unlocked) {
-        if (number < (this.#rounds.get(`${namespace}/${type}`)?.version ?? 0)) this.#reach("woke up with an old table");
+        if (number < (this.#rounds.get(`${namespace}/${type}`)?.version ?? 0))
+          this.#stage.reach("woke up with an old table");
       }
     }
     if (sent.about === "scheduler" && sent.message.kind === "order") this.#ordered(sent.message);
@@ -287,7 +284,7 @@ export class Coverage implements Observer {
       this.#rounds.set(key, { at: this.#stage.now, number, version: version.number, isUnlocked: false });
       for (const [other, { isUnlocked, at }] of this.#rounds) {
         const isElsewhere = !other.startsWith(`${namespace}/`);
-        if (isElsewhere && !isUnlocked && this.#stage.now - at < SHORTLY_MS) this.#reach("two namespaces move");
+        if (isElsewhere && !isUnlocked && this.#stage.now - at < SHORTLY_MS) this.#stage.reach("two namespaces move");
       }
     }
     if (operation !== "unlock") return;

@@ -34,8 +34,6 @@ export const REMINDER_COVERAGE = {
   "reminder: job handled": "a job ran",
 } as const satisfies Record<string, string>;
 
-type ReminderSituation = keyof typeof REMINDER_COVERAGE;
-
 /** A tick that is later than this was not just delayed. */
 const LONG_MS = 3_000;
 
@@ -49,79 +47,76 @@ export class ReminderCoverage implements Observer {
     if (stage.plan.reminders === undefined) return;
     rowsOf(stage).watchers.push({
       set: (row, _stored, write) => {
-        if (write.lease !== undefined) this.#reach("reminder: stored with a lease");
-        if (row.op.includes("!")) this.#reach("reminder: set by a handler");
+        if (write.lease !== undefined) this.#stage.reach("reminder: stored with a lease");
+        if (row.op.includes("!")) this.#stage.reach("reminder: set by a handler");
       },
       voided: (row) => this.#voided(row),
       claimed: ({ holder }) => {
-        if (holder !== undefined) this.#reach("reminder: picked up after a lease");
+        if (holder !== undefined) this.#stage.reach("reminder: picked up after a lease");
       },
       changed: (row, stored, { kind, counted }, settlement) => {
-        if (counted === false) this.#reach("reminder: settled too late");
-        if (kind === "fenced commit") this.#reach("reminder: fenced");
-        if (kind === "void commit") this.#reach("reminder: void");
+        if (counted === false) this.#stage.reach("reminder: settled too late");
+        if (kind === "fenced commit") this.#stage.reach("reminder: fenced");
+        if (kind === "void commit") this.#stage.reach("reminder: void");
         if (settlement === undefined || (kind !== "commit" && counted !== true)) return;
-        if (settlement.kind === "release") this.#reach("reminder: released");
-        else this.#reach(kind === "commit" ? "reminder: settled by a commit" : "reminder: settled on its own");
-        if (settlement.kind === "dead") this.#reach("reminder: given up and kept");
+        if (settlement.kind === "release") this.#stage.reach("reminder: released");
+        else this.#stage.reach(kind === "commit" ? "reminder: settled by a commit" : "reminder: settled on its own");
+        if (settlement.kind === "dead") this.#stage.reach("reminder: given up and kept");
         const { until } = row.plan.schedule;
-        if (settlement.kind === "done" && until !== undefined) this.#reach("reminder: at its end");
+        if (settlement.kind === "done" && until !== undefined) this.#stage.reach("reminder: at its end");
         if (settlement.kind === "next") this.#moved(row, stored?.tick.number ?? 0, settlement.tick.attempt);
       },
     });
   }
 
-  #reach(name: ReminderSituation): void {
-    this.#stage.reach(name);
-  }
-
   #voided(row: Row): void {
     const isCancelled = row.gone?.how === "cancelled";
     if (row.holder !== undefined) {
-      this.#reach(isCancelled ? "reminder: cancelled while it was held" : "reminder: replaced while it was held");
+      this.#stage.reach(isCancelled ? "reminder: cancelled while it was held" : "reminder: replaced while it was held");
     }
     const isRunning = rowsOf(this.#stage)
       .runsOf(row)
       .some(({ endedAt }) => endedAt === undefined);
-    if (isRunning) this.#reach("reminder: changed while it was handled");
+    if (isRunning) this.#stage.reach("reminder: changed while it was handled");
   }
 
   #moved({ tick, plan }: Row, number: number, attempt: number): void {
     const { giveUp, attempts } = plan.policy;
     const isSame = number === tick.number;
-    if (isSame && attempt === tick.attempt) this.#reach("reminder: passed on");
+    if (isSame && attempt === tick.attempt) this.#stage.reach("reminder: passed on");
     if (!isSame && giveUp === "drop" && attempts > 1 && tick.attempt + 1 >= attempts) {
-      this.#reach("reminder: given up and dropped");
+      this.#stage.reach("reminder: given up and dropped");
     }
-    if (plan.schedule.missed === "skip" && number > tick.number + 1) this.#reach("reminder: skipped");
+    if (plan.schedule.missed === "skip" && number > tick.number + 1) this.#stage.reach("reminder: skipped");
   }
 
   reminderBegan({ op, tick, type, process }: ReminderRun): void {
     const attempt = `${op} ${tick.number}.${tick.attempt}`;
-    if (this.#handled.has(attempt)) this.#reach("reminder: handled twice");
+    if (this.#handled.has(attempt)) this.#stage.reach("reminder: handled twice");
     this.#handled.add(attempt);
-    if (tick.attempt > 1) this.#reach("reminder: tried again");
-    if (type.startsWith("$")) this.#reach("reminder: job handled");
+    if (tick.attempt > 1) this.#stage.reach("reminder: tried again");
+    if (type.startsWith("$")) this.#stage.reach("reminder: job handled");
     const row = rowsOf(this.#stage).setBy({ op }).at(-1);
-    if (row?.holder !== undefined && row.holder.process !== process) this.#reach("reminder: handled elsewhere");
+    if (row?.holder !== undefined && row.holder.process !== process) this.#stage.reach("reminder: handled elsewhere");
     const before = this.#numbers.get(op) ?? 0;
     this.#numbers.set(op, tick.number);
     const { missed } = row?.plan.schedule ?? {};
-    if (missed === "once" && tick.number > before + 1) this.#reach("reminder: latest for all");
+    if (missed === "once" && tick.number > before + 1) this.#stage.reach("reminder: latest for all");
     const late = this.#stage.world.database.now - tick.due;
-    if (missed === "all" && tick.attempt === 1 && late > LONG_MS) this.#reach("reminder: one after another");
+    if (missed === "all" && tick.attempt === 1 && late > LONG_MS) this.#stage.reach("reminder: one after another");
   }
 
   answered({ call, outcome }: Operation): void {
     if (call.how.remind === undefined || outcome === undefined) return;
-    if ("value" in outcome) this.#reach(call.how.outside ? "reminder: set from outside" : "reminder: set in a turn");
-    else if (isLimpetError(outcome.error, "COMMIT_UNKNOWN")) this.#reach("reminder: unknown whether set");
+    if ("value" in outcome)
+      this.#stage.reach(call.how.outside ? "reminder: set from outside" : "reminder: set in a turn");
+    else if (isLimpetError(outcome.error, "COMMIT_UNKNOWN")) this.#stage.reach("reminder: unknown whether set");
   }
 
   gone(_host: unknown, process: unknown): void {
     if (this.#stage.plan.reminders === undefined) return;
     for (const { holder } of rowsOf(this.#stage).current) {
-      if (holder?.process === process) this.#reach("reminder: held by an ended process");
+      if (holder?.process === process) this.#stage.reach("reminder: held by an ended process");
     }
   }
 }

@@ -48,15 +48,11 @@ export class ShardCodeCoverage implements Observer {
     stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#persisted(changes) });
   }
 
-  #reach(name: ShardCodeSituation): void {
-    this.#stage.reach(name);
-  }
-
   #persisted(changes: readonly ShardHomeChange[]): void {
     for (const { namespace, type, shard, incarnation } of changes) {
       const key = shardKey(namespace, type, shard);
       if (incarnation === undefined || !this.#answers.has(key)) continue;
-      if (this.#answers.get(key) === incarnation) this.#reach("shard: strategy followed");
+      if (this.#answers.get(key) === incarnation) this.#stage.reach("shard: strategy followed");
       this.#answers.delete(key);
     }
   }
@@ -64,35 +60,36 @@ export class ShardCodeCoverage implements Observer {
   strategyCalled({ namespace, type, process }: StrategyCall): void {
     const key = `${namespace}/${type}`;
     const before = this.#requested.get(key);
-    if (before !== undefined && before !== process.number) this.#reach("shard: strategy asked elsewhere");
+    if (before !== undefined && before !== process.number) this.#stage.reach("shard: strategy asked elsewhere");
     this.#requested.set(key, process.number);
   }
 
   strategyAnswered({ namespace, type, shard, askedAt, answer, process }: StrategyCall): void {
-    if (!process.hasEnded && this.#stage.now - askedAt > PATIENCE_MS) this.#reach("shard: strategy answered too late");
+    if (!process.hasEnded && this.#stage.now - askedAt > PATIENCE_MS)
+      this.#stage.reach("shard: strategy answered too late");
     if (shard !== undefined && answer !== undefined) this.#answers.set(shardKey(namespace, type, shard), answer);
   }
 
   logged({ event, fields }: Parameters<NonNullable<Observer["logged"]>>[0]): void {
     if (event !== "strategy.failed") return;
     const mark = BY_FAULT[String(fields?.fault)];
-    if (mark !== undefined) this.#reach(mark);
+    if (mark !== undefined) this.#stage.reach(mark);
   }
 
   answered({ call, outcome }: Operation): void {
     const { plan } = this.#stage;
     if (outcome === undefined || !isSharded(plan, call.type)) return;
     if ("error" in outcome) {
-      if (isLimpetError(outcome.error, "SHARD_INVALID")) this.#reach("shard: own rule failed");
-      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#reach("shard: message without an id");
+      if (isLimpetError(outcome.error, "SHARD_INVALID")) this.#stage.reach("shard: own rule failed");
+      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#stage.reach("shard: message without an id");
       return;
     }
     const { planned, types } = this.#stage.player(call.from);
     const hasClass = types.includes(call.type);
-    if (call.how.region === "envelope") this.#reach("shard: called by envelope");
-    if (call.how.region === "carried" && hasClass) this.#reach("shard: called by what it carries");
-    if (hasClass && !hasRole(plan, planned, call.type)) this.#reach("shard: called from a host without the role");
+    if (call.how.region === "envelope") this.#stage.reach("shard: called by envelope");
+    if (call.how.region === "carried" && hasClass) this.#stage.reach("shard: called by what it carries");
+    if (hasClass && !hasRole(plan, planned, call.type)) this.#stage.reach("shard: called from a host without the role");
     if (plan.sharded![call.type]!.extractor === undefined) return;
-    this.#reach(hasClass ? "shard: found by its own rule" : "shard: found without the class");
+    this.#stage.reach(hasClass ? "shard: found by its own rule" : "shard: found without the class");
   }
 }

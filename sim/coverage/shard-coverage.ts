@@ -83,14 +83,10 @@ export class ShardCoverage implements Observer {
         if (question === "note homes") this.#persisting(station as Process);
       },
       remembered: (_station, _home, changes) => {
-        if (changes.some(({ isKept }) => !isKept)) this.#reach("shard: forgotten");
+        if (changes.some(({ isKept }) => !isKept)) this.#stage.reach("shard: forgotten");
       },
       notedHomes: (station, _term, changes, isCurrent) => this.#persisted(station, changes, isCurrent),
     });
-  }
-
-  #reach(name: ShardSituation): void {
-    this.#stage.reach(name);
   }
 
   // ——— The store.
@@ -102,7 +98,7 @@ export class ShardCoverage implements Observer {
   }
 
   #persisted(_station: Station, _changes: readonly ShardHomeChange[], isCurrent: boolean): void {
-    if (!isCurrent) this.#reach("shard: note refused");
+    if (!isCurrent) this.#stage.reach("shard: note refused");
   }
 
   // ——— Lives and turns.
@@ -112,7 +108,7 @@ export class ShardCoverage implements Observer {
     const isOurs = ({ namespace, call }: Operation): boolean =>
       call.type === life.type && call.id === life.id && namespace === life.namespace;
     const isCalled = this.#stage.operations.some((one) => one.outcome === undefined && isOurs(one));
-    if (!isCalled) this.#reach("shard: back without a call");
+    if (!isCalled) this.#stage.reach("shard: back without a call");
   }
 
   turnBegan({ life, op }: Turn): void {
@@ -122,39 +118,40 @@ export class ShardCoverage implements Observer {
     const moved = this.#movedAt.get(shard);
     const operation = this.#stage.operations.findLast(({ token }) => token === op);
     if (operation === undefined || moved === undefined) return;
-    if (operation.beganAt > moved.since && operation.beganAt < moved.until) this.#reach("shard: call buffered");
-    if (this.#turnedAway.has(op)) this.#reach("shard: call routed again");
+    if (operation.beganAt > moved.since && operation.beganAt < moved.until) this.#stage.reach("shard: call buffered");
+    if (this.#turnedAway.has(op)) this.#stage.reach("shard: call routed again");
   }
 
   turnEnded({ life, beganAt }: Turn): void {
     const shard = this.#isOn ? shardKeyOf(this.#stage.plan, life) : undefined;
     const moving = shard === undefined ? undefined : this.#moving.get(shard);
     if (moving !== undefined && moving.phase === "stopping" && beganAt < moving.since) {
-      this.#reach("shard: handed over while a turn ran");
+      this.#stage.reach("shard: handed over while a turn ran");
     }
   }
 
   answered({ call, outcome }: Parameters<NonNullable<Observer["answered"]>>[0]): void {
     if (!isSharded(this.#stage.plan, call.type) || outcome === undefined || !("error" in outcome)) return;
-    if (String(outcome.error).includes("while its actor moved")) this.#reach("shard: turn cut off");
+    if (String(outcome.error).includes("while its actor moved")) this.#stage.reach("shard: turn cut off");
   }
 
   // ——— Lost processes.
 
   gone(_host: unknown, process: Process): void {
     for (const [shard, { phase, leader, home }] of this.#moving) {
-      if (process === leader) this.#reach(LOST[phase].leader);
-      if (process.place === home) this.#reach(LOST[phase].home);
+      if (process === leader) this.#stage.reach(LOST[phase].leader);
+      if (process.place === home) this.#stage.reach(LOST[phase].home);
       if (process === leader || process.place === home) this.#moving.delete(shard);
     }
-    if ((this.#fresh.get(process.place)?.size ?? 0) > 0) this.#reach("shard: new home lost before its first call");
+    if ((this.#fresh.get(process.place)?.size ?? 0) > 0)
+      this.#stage.reach("shard: new home lost before its first call");
     this.#fresh.delete(process.place);
   }
 
   slept(process: Process): void {
     for (const { leader, home } of this.#moving.values()) {
-      if (process === leader) this.#reach("shard: leader slept through a move");
-      if (process.place === home) this.#reach("shard: home slept through a move");
+      if (process === leader) this.#stage.reach("shard: leader slept through a move");
+      if (process.place === home) this.#stage.reach("shard: home slept through a move");
     }
   }
 
@@ -178,11 +175,11 @@ export class ShardCoverage implements Observer {
   #sentByHost(process: Process, to: number, word: HostSent): void {
     const { planned, types } = this.#playerAt(process.place)!;
     if (word.kind === "getShardHomes") {
-      if (!types.includes(word.type)) this.#reach("shard: asked by a host without the type");
+      if (!types.includes(word.type)) this.#stage.reach("shard: asked by a host without the type");
       for (const shard of word.shards) {
         const key = `${process.number} ${shardKey(planned.namespace, word.type, shard)}`;
         const before = this.#requested.get(key);
-        if (before !== undefined && before !== to) this.#reach("shard: asked again");
+        if (before !== undefined && before !== to) this.#stage.reach("shard: asked again");
         this.#requested.set(key, to);
       }
     }
@@ -216,7 +213,7 @@ export class ShardCoverage implements Observer {
     const moving = this.#moving.get(key);
     this.#moving.delete(key);
     if (address === undefined) {
-      this.#reach("shard: no possible home");
+      this.#stage.reach("shard: no possible home");
       return;
     }
     const place = this.#stage.players.find(({ host }) => host.process?.app?.host.status().address === address)?.host
@@ -225,7 +222,7 @@ export class ShardCoverage implements Observer {
     const before = this.#homes.get(key);
     if (moving !== undefined) {
       this.#movedAt.set(key, { since: moving.since, until: this.#stage.now });
-      if (moving.home !== undefined && moving.home !== place) this.#reach("shard: moved");
+      if (moving.home !== undefined && moving.home !== place) this.#stage.reach("shard: moved");
     }
     this.#homes.set(key, place);
     if (before === place) return;

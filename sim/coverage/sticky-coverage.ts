@@ -26,7 +26,6 @@ export const STICKY_COVERAGE = {
   "sticky: granted in vain": "a host ended after it was granted an actor, before its activation",
 } as const satisfies Record<string, string>;
 
-type StickySituation = keyof typeof STICKY_COVERAGE;
 type HostSent = Extract<VirtualControlMessage, { about: "host" }>["message"];
 type LeaderSent = Extract<VirtualControlMessage, { about: "scheduler" }>["message"];
 
@@ -58,10 +57,6 @@ export class StickyCoverage implements Observer {
     this.#isSticky = stage.plan.sticky !== undefined;
   }
 
-  #reach(name: StickySituation): void {
-    this.#stage.reach(name);
-  }
-
   // ——— Actors and callers.
 
   activated(life: Life): void {
@@ -76,7 +71,7 @@ export class StickyCoverage implements Observer {
 
   turnBegan({ life, op }: Turn): void {
     if (!isSticky(this.#stage.plan, life.type)) return;
-    if (this.#turnedAway.has(op)) this.#reach("sticky: found after it moved");
+    if (this.#turnedAway.has(op)) this.#stage.reach("sticky: found after it moved");
     if (!this.#stage.reached.has("sticky: placed against the ring")) this.#lookAtRing(life);
   }
 
@@ -85,23 +80,23 @@ export class StickyCoverage implements Observer {
     const address = hostOf(process)?.status().address;
     if (table === undefined || address === undefined || !table.addresses.includes(address)) return;
     const owner = Ring.of(table.addresses, table.factor, VIRTUAL_NODES).owner(id);
-    if (owner !== address) this.#reach("sticky: placed against the ring");
+    if (owner !== address) this.#stage.reach("sticky: placed against the ring");
   }
 
   answered({ outcome }: Operation): void {
     if (outcome !== undefined && "error" in outcome && isLimpetError(outcome.error, "OWNER_AWAY")) {
-      this.#reach("sticky: kept for a host that is away");
+      this.#stage.reach("sticky: kept for a host that is away");
     }
   }
 
   gone(_host: unknown, process: Process): void {
     const granted = this.#granted.get(process.place);
-    if (granted !== undefined && granted.size > 0) this.#reach("sticky: granted in vain");
+    if (granted !== undefined && granted.size > 0) this.#stage.reach("sticky: granted in vain");
     this.#granted.delete(process.place);
   }
 
   faulted(fault: string): void {
-    if (fault === "claims cut short") this.#reach("sticky: claims interrupted");
+    if (fault === "claims cut short") this.#stage.reach("sticky: claims interrupted");
   }
 
   // ——— Messages.
@@ -123,11 +118,11 @@ export class StickyCoverage implements Observer {
     switch (word.kind) {
       case "hello":
         this.#namespaceAt.set(process.place, word.namespace);
-        if (this.#claiming.delete(process)) this.#reach("sticky: claims interrupted");
+        if (this.#claiming.delete(process)) this.#stage.reach("sticky: claims interrupted");
         break;
       case "claims": {
         const before = this.#claimedTo.get(process);
-        if (before !== undefined && before !== to) this.#reach("sticky: claimed after a change of leaders");
+        if (before !== undefined && before !== to) this.#stage.reach("sticky: claimed after a change of leaders");
         this.#claiming.add(process);
         break;
       }
@@ -140,7 +135,7 @@ export class StickyCoverage implements Observer {
           const key = `${process.place}/${correlation}`;
           const before = this.#asked.get(key);
           const name = nameOf({ namespace, type, id });
-          if (before?.name === name && before.to !== to) this.#reach("sticky: waited for a new leader");
+          if (before?.name === name && before.to !== to) this.#stage.reach("sticky: waited for a new leader");
           this.#asked.set(key, { name, to });
         }
         break;
@@ -148,7 +143,7 @@ export class StickyCoverage implements Observer {
         for (const id of word.ids) {
           const name = nameOf({ namespace, type: word.type, id });
           this.#granted.get(process.place)?.delete(name);
-          if (this.#noRoom.delete(`${process.number}/${name}`)) this.#reach("sticky: gave way at the limit");
+          if (this.#noRoom.delete(`${process.number}/${name}`)) this.#stage.reach("sticky: gave way at the limit");
         }
         break;
     }
@@ -160,19 +155,19 @@ export class StickyCoverage implements Observer {
       case "acquired":
         for (const { kind, correlation } of word.answers) {
           const name = this.#asked.get(`${to}/${correlation}`)?.name;
-          if (kind === "owner") this.#reach("sticky: got another owner");
+          if (kind === "owner") this.#stage.reach("sticky: got another owner");
           if (kind !== "granted" || name === undefined) continue;
           const granted = this.#granted.get(to) ?? new Set();
           this.#granted.set(to, granted.add(name));
         }
         break;
       case "granted":
-        this.#reach("sticky: came back to its host by name");
+        this.#stage.reach("sticky: came back to its host by name");
         break;
       case "release":
         for (const id of word.ids) {
           const name = nameOf({ namespace, type: word.type, id });
-          if (this.#wantedGone.delete(name)) this.#reach("sticky: released by an operator");
+          if (this.#wantedGone.delete(name)) this.#stage.reach("sticky: released by an operator");
         }
         break;
       case "order":

@@ -89,9 +89,9 @@ export class WorkflowCoverage implements Observer {
     if (stage.plan.workflows === undefined) return;
     runsOf(stage).watchers.push({
       claimed: ({ holder, build }, _process, _request, { mode }) => {
-        this.#reach(BY_MODE[mode]);
-        if (holder !== undefined) this.#reach("workflow: picked up after a lease");
-        if (build !== undefined) this.#reach("workflow: pinned to a build");
+        this.#stage.reach(BY_MODE[mode]);
+        if (holder !== undefined) this.#stage.reach("workflow: picked up after a lease");
+        if (build !== undefined) this.#stage.reach("workflow: pinned to a build");
       },
       began: (run) => this.#began(run),
       moved: (run, cause) => this.#moved(run, cause),
@@ -99,55 +99,51 @@ export class WorkflowCoverage implements Observer {
     });
   }
 
-  #reach(name: WorkflowSituation): void {
-    this.#stage.reach(name);
-  }
-
   #began({ namespace, workflowId, start, events }: SeenRun): void {
-    if (start?.lease !== undefined) this.#reach("workflow: begun where it was started");
+    if (start?.lease !== undefined) this.#stage.reach("workflow: begun where it was started");
     const before = runsOf(this.#stage).of(namespace, workflowId).at(-2);
     const isReplaced = before?.stored.status === "terminated" && events.length === 0;
-    if (isReplaced) this.#reach("workflow: replaced");
+    if (isReplaced) this.#stage.reach("workflow: replaced");
   }
 
   #moved({ stored }: SeenRun, cause: Cause): void {
     if (cause.kind === "give back" && cause.counted && cause.back.problem === undefined)
-      this.#reach("workflow: released");
+      this.#stage.reach("workflow: released");
     if (cause.kind !== "append") return;
-    if (cause.outcome.kind === "lost") this.#reach("workflow: a step too late");
-    else if (cause.isAgain) this.#reach("workflow: a step repeated");
+    if (cause.outcome.kind === "lost") this.#stage.reach("workflow: a step too late");
+    else if (cause.isAgain) this.#stage.reach("workflow: a step repeated");
     else if (cause.append.outcome.kind === "rest" && stored.task?.state === "ready") {
-      this.#reach("workflow: ready again at rest");
+      this.#stage.reach("workflow: ready again at rest");
     }
   }
 
   #added(run: SeenRun, { event }: SeenEvent): void {
     const mark = BY_EVENT[event.kind];
-    if (mark !== undefined) this.#reach(mark);
-    if (event.kind === "ActivityScheduled" && event.eager !== true) this.#reach("workflow: queued");
+    if (mark !== undefined) this.#stage.reach(mark);
+    if (event.kind === "ActivityScheduled" && event.eager !== true) this.#stage.reach("workflow: queued");
     if (event.kind === "CancelRequested" && event.reason.startsWith("its parent"))
-      this.#reach("workflow: parent ended first");
+      this.#stage.reach("workflow: parent ended first");
     if (event.kind === "ActivityScheduled" && JSON.stringify(event.input).includes("/cleaning"))
-      this.#reach("workflow: cleaned up");
+      this.#stage.reach("workflow: cleaned up");
     if (event.kind === "ActivityCompleted") {
       const decision = run.events.find((one) => "n" in one.event && one.event.n === event.of);
-      if (decision?.event.kind === "ActorCalled") this.#reach("workflow: called an actor");
+      if (decision?.event.kind === "ActorCalled") this.#stage.reach("workflow: called an actor");
     }
     if (event.kind !== "SignalReceived") return;
     const word = String(event.input);
-    if (word.includes("/")) this.#reach("workflow: signalled by another");
+    if (word.includes("/")) this.#stage.reach("workflow: signalled by another");
     const before = runsOf(this.#stage).of(run.namespace, run.workflowId);
     const sent = this.#stage.deeds.find(({ token }) => token === word);
     const isOlder = sent?.acceptedAt !== undefined && sent.acceptedAt < run.beganAt;
-    if (isOlder && before.length > 1) this.#reach("workflow: handed over");
+    if (isOlder && before.length > 1) this.#stage.reach("workflow: handed over");
     if (this.#stage.operations.some(({ token, call }) => token === word && call.how.signals !== undefined))
-      this.#reach("workflow: signalled by a turn");
+      this.#stage.reach("workflow: signalled by a turn");
   }
 
   begun(_process: unknown, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void {
     for (const [i, { runId }] of batch.entries()) {
       if (outcomes[i]?.runId !== runId) continue;
-      if (this.#runIds.has(runId)) this.#reach("workflow: started again");
+      if (this.#runIds.has(runId)) this.#stage.reach("workflow: started again");
       this.#runIds.add(runId);
     }
   }
@@ -158,34 +154,34 @@ export class WorkflowCoverage implements Observer {
     _key: unknown,
     outcome: CommitVerdict,
   ): void {
-    if (starts.length > 0 && outcome === "committed") this.#reach("workflow: started by a turn");
-    if (starts.length > 0 && outcome === "fenced") this.#reach("workflow: start fenced");
-    if (arrivals.length > 0 && outcome === "fenced") this.#reach("workflow: signal fenced");
+    if (starts.length > 0 && outcome === "committed") this.#stage.reach("workflow: started by a turn");
+    if (starts.length > 0 && outcome === "fenced") this.#stage.reach("workflow: start fenced");
+    if (arrivals.length > 0 && outcome === "fenced") this.#stage.reach("workflow: signal fenced");
   }
 
   activityBegan({ key, attempt }: ActivityRun): void {
     const name = `${key} ${attempt}`;
-    if (this.#attempts.has(name)) this.#reach("workflow: worked twice");
+    if (this.#attempts.has(name)) this.#stage.reach("workflow: worked twice");
     this.#attempts.add(name);
   }
 
   didDeed({ planned: { deed }, outcome, acceptedAt }: DeedOperation): void {
     if (outcome === undefined) return;
     if ("error" in outcome) {
-      if (isLimpetError(outcome.error, "WORKFLOW_EXISTS")) this.#reach("workflow: refused");
+      if (isLimpetError(outcome.error, "WORKFLOW_EXISTS")) this.#stage.reach("workflow: refused");
       if (deed.kind === "start" && acceptedAt === undefined && isLimpetError(outcome.error, "COMMIT_UNKNOWN"))
-        this.#reach("workflow: unknown whether started");
+        this.#stage.reach("workflow: unknown whether started");
       return;
     }
     const isResult = deed.kind === "result" || (deed.kind === "start" && deed.waits === true);
-    if (isResult) this.#reach("workflow: result received");
-    if (deed.kind === "query") this.#reach("workflow: queried");
+    if (isResult) this.#stage.reach("workflow: result received");
+    if (deed.kind === "query") this.#stage.reach("workflow: queried");
   }
 
   gone(_host: unknown, process: unknown): void {
     if (this.#stage.plan.workflows === undefined) return;
     for (const { holder } of runsOf(this.#stage).all) {
-      if (holder?.process === process) this.#reach("workflow: held by an ended process");
+      if (holder?.process === process) this.#stage.reach("workflow: held by an ended process");
     }
   }
 
@@ -197,8 +193,8 @@ export class WorkflowCoverage implements Observer {
       void this.#stage.world.database.truth.workflows.workers(namespace).then((workers) => {
         for (const { about } of workers) {
           const { misses = 0, evictions = 0 } = JSON.parse(about) as About;
-          if (misses > 0) this.#reach("workflow: forgotten");
-          if (evictions > 0) this.#reach("workflow: evicted");
+          if (misses > 0) this.#stage.reach("workflow: forgotten");
+          if (evictions > 0) this.#stage.reach("workflow: evicted");
         }
       });
     }

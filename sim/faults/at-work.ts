@@ -45,6 +45,17 @@ export const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
 export const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
 export const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
 
+/**
+ * Makes a pair of faults at one event: the process dies there, or it hangs there. The texts are those of the
+ * first.
+ */
+export const inBothWays =
+  <Event>(make: (name: string, summary: string, event: Event, hit: Hit) => Fault) =>
+  (name: string, summary: string, event: Event): readonly [dies: Fault, hangs: Fault] => [
+    make(name, summary, event, dies),
+    make(name.replace("dies", "hangs"), summary.replace(" ends ", " hangs "), event, hangs),
+  ];
+
 /** Builds faults at such events, for plans that have the events. */
 export const atWorkWhere =
   (isThere: (plan: Plan) => boolean) =>

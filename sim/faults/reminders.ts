@@ -5,7 +5,18 @@ import { makeCall } from "../callers.ts";
 import { rowsOf } from "../checkers/reminders/reminder-rows.ts";
 import type { PlannedCall, PlannedReminder } from "../plan.ts";
 import type { TrapEvent } from "../stage.ts";
-import { asks, atWorkWhere, databaseLeaves, dies, done, type Hit, hangs, leaves, sleeps } from "./at-work.ts";
+import {
+  asks,
+  atWorkWhere,
+  databaseLeaves,
+  dies,
+  done,
+  type Hit,
+  hangs,
+  inBothWays,
+  leaves,
+  sleeps,
+} from "./at-work.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 import { between } from "./network/between.ts";
 import { crashAndRestart, playerOf } from "./network/players.ts";
@@ -25,18 +36,12 @@ const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {
 const handles = ({ kind }: TrapEvent): boolean => kind === "reminds";
 const claims = ({ kind }: TrapEvent): boolean => kind === "claimed";
 const atWork = atWorkWhere(({ reminders }) => reminders !== undefined);
+const diesOrHangs = inBothWays(atWork);
 
-export const diesAtClaim = atWork(
+export const [diesAtClaim, hangsAtClaim] = diesOrHangs(
   "dies at claim",
   "a process ends when reminders have been leased to it, and it does not know yet",
   claims,
-  dies,
-);
-export const hangsAtClaim = atWork(
-  "hangs at claim",
-  "a process hangs when reminders have been leased to it, and it does not know yet",
-  claims,
-  hangs,
 );
 export const diesBeforeSettling = atWork(
   "dies before settling",

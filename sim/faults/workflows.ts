@@ -5,7 +5,7 @@ import { doDeed } from "../deeds.ts";
 import type { PlannedDeed, WorkflowDeed } from "../plan.ts";
 import { BELL, SIGNALS } from "../scripts.ts";
 import type { TrapEvent } from "../stage.ts";
-import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, leaves, sleeps } from "./at-work.ts";
+import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, inBothWays, leaves, sleeps } from "./at-work.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 import { between } from "./network/between.ts";
 
@@ -15,18 +15,12 @@ export * from "./workflow-turns.ts";
 const polls = ({ kind }: TrapEvent): boolean => kind === "polled";
 const works = ({ kind }: TrapEvent): boolean => kind === "works";
 const atWork = atWorkWhere(({ workflows }) => workflows !== undefined);
+const diesOrHangs = inBothWays(atWork);
 
-export const diesAtPoll = atWork(
+export const [diesAtPoll, hangsAtPoll] = diesOrHangs(
   "worker dies at poll",
   "a worker ends when tasks have been leased to it, and it does not know yet",
   polls,
-  dies,
-);
-export const hangsAtPoll = atWork(
-  "worker hangs at poll",
-  "a worker hangs when tasks have been leased to it, and it does not know yet",
-  polls,
-  hangs,
 );
 export const stoppedAtPoll = atWork(
   "worker stopped at poll",
@@ -52,17 +46,10 @@ export const sleepsBeforeStep = atWork(
   asks("append"),
   sleeps,
 );
-export const diesAfterStep = atWork(
+export const [diesAfterStep, hangsAfterStep] = diesOrHangs(
   "worker dies after a step",
   "a worker ends when the store has a step of a run, and it does not know that",
   done("append"),
-  dies,
-);
-export const hangsAfterStep = atWork(
-  "worker hangs after a step",
-  "a worker hangs when the store has a step of a run, and it does not know that",
-  done("append"),
-  hangs,
 );
 export const awayAfterStep = atWork(
   "away after a step",
@@ -70,17 +57,10 @@ export const awayAfterStep = atWork(
   done("append"),
   databaseLeaves,
 );
-export const diesAtWork = atWork(
+export const [diesAtWork, hangsAtWork] = diesOrHangs(
   "worker dies at work",
   "a worker ends when an activity of a workflow has begun in it",
   works,
-  dies,
-);
-export const hangsAtWork = atWork(
-  "worker hangs at work",
-  "a worker hangs when an activity of a workflow has begun in it",
-  works,
-  hangs,
 );
 export const stoppedAtWork = atWork(
   "worker stopped at work",

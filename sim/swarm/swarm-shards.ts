@@ -2,7 +2,8 @@
 // change any other draw from the seed.
 import type { Prng } from "../../src/kernel/prng.ts";
 import { CRATES } from "../application.ts";
-import type { CallHow, OddAdvice, OwnStrategyPlan, Plan, PlannedCall, PlannedHost, ShardedPlan } from "../plan.ts";
+import type { OddAdvice, OwnStrategyPlan, Plan, PlannedCall, PlannedHost, ShardedPlan } from "../plan.ts";
+import { drawHow } from "./swarm-calls.ts";
 
 /** Share of the seeds that have sharded types. */
 const SHARDED = 0.35;
@@ -142,23 +143,10 @@ function drawCalls(
     const count = chance.chance(rows) ? 2 + chance.below(4) : 1;
     for (let i = 0; i < count; i++) {
       const method = chance.chance(0.85) ? "append" : chance.chance(0.8) ? "read" : "wipe";
-      const how = chance.chance(odd) ? drawHow(chance) : {};
+      const how = chance.chance(odd) ? drawHow(chance, [{ passivates: true }]) : {};
       const timeoutMs = chance.pick([1_000, 5_000, 10_000]);
       calls.push({ at: Math.floor(at), from, type, id, method, how, timeoutMs });
     }
   }
   return calls;
-}
-
-function drawHow(chance: Prng): CallHow {
-  const hows: (() => CallHow)[] = [
-    () => ({ slowMs: Math.floor(chance.exponential(800)) }),
-    () => ({ slowMs: Math.floor(chance.exponential(200)), throws: "late" }),
-    () => ({ throws: "early" }),
-    () => ({ hangs: true }),
-    () => ({ leaves: true }),
-    () => ({ passivates: true }),
-    () => ({ slowMs: 500, cancelMs: Math.floor(chance.between(0, 1_000)) }),
-  ];
-  return chance.pick(hows)();
 }

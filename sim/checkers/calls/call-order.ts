@@ -22,11 +22,7 @@ export const callOrder: CheckerKind = {
     const overtakenBy = new Map<string, { readonly op: string; readonly process: Process }>();
     const calm = new Calm(stage);
     return {
-      started: calm.started,
-      gone: calm.gone,
-      slept: calm.slept,
-      logged: (line) => calm.logged(line),
-      stepped: calm.stepped,
+      ...calm.hooks,
       asked({ token, namespace, process, call }) {
         if (call.how.via !== undefined || call.how.outside) return;
         const key = `${process.number} ${nameOf({ namespace, type: call.type, id: call.id })}`;

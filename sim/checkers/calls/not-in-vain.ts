@@ -49,11 +49,7 @@ export const notInVain: CheckerKind = {
     }
 
     return {
-      started: calm.started,
-      gone: calm.gone,
-      slept: calm.slept,
-      logged: (line) => calm.logged(line),
-      stepped: calm.stepped,
+      ...calm.hooks,
       turnBegan(turn) {
         begun.add(turn.op);
         const name = nameOf(turn.life);

@@ -17,6 +17,7 @@ import type { Process } from "../../../src/world/process.ts";
 import type { Observer, ReminderRun } from "../../observer.ts";
 import type { Carried } from "../../reminding.ts";
 import type { Stage } from "../../stage.ts";
+import type { ReportViolation } from "../checker.ts";
 
 /** One reminder, from its creation to its replacement, cancellation or end. */
 export interface Row {
@@ -25,7 +26,6 @@ export interface Row {
   readonly op: string;
   readonly carried: Carried;
   readonly plan: ReminderPlan;
-  readonly setAt: number;
   tick: Tick;
   /** The visible holder of its lease, and the earliest end of the lease on the clock of the store. */
   holder: { readonly process: Process; readonly token: string; until: number } | undefined;
@@ -201,11 +201,10 @@ export class ReminderRows implements Observer {
     if (before !== undefined) {
       before.gone = { at: this.#stage.now, how: write.kind === "set" ? "replaced" : "cancelled" };
     }
-    const at = this.#stage.now;
     void this.#look(write.key).then((stored) => {
       if (before !== undefined) for (const watcher of this.watchers) watcher.voided?.(before, stored);
       if (write.kind !== "set") return;
-      const row = stored && this.#rowOf(stored, at);
+      const row = stored && this.#rowOf(stored);
       if (row !== undefined) this.#current.set(name, row);
       if (row !== undefined && write.lease !== undefined) {
         this.#leased(row, process, write.lease.token, stored!.leasedUntil ?? 0);
@@ -214,7 +213,7 @@ export class ReminderRows implements Observer {
     });
   }
 
-  #rowOf({ generation, key, tick, schedule, data }: StoredReminder, setAt: number): Row {
+  #rowOf({ generation, key, tick, schedule, data }: StoredReminder): Row {
     const carried = decodeValue(data!) as Carried;
     const row: Row = {
       generation,
@@ -222,7 +221,6 @@ export class ReminderRows implements Observer {
       op: carried.op,
       carried,
       plan: decodePlan(schedule),
-      setAt,
       tick,
       holder: undefined,
       gone: undefined,
@@ -264,5 +262,19 @@ export class ReminderRows implements Observer {
   /** Rows that must exist now. */
   get current(): Iterable<Row> {
     return this.#current.values();
+  }
+}
+
+/** A checker that watches rows. */
+export abstract class RowChecker {
+  protected readonly stage: Stage;
+  protected readonly report: ReportViolation;
+  protected readonly rows: ReminderRows;
+
+  constructor(stage: Stage, report: ReportViolation) {
+    this.stage = stage;
+    this.report = report;
+    this.rows = rowsOf(stage);
+    this.rows.watchers.push(this as RowWatcher);
   }
 }

@@ -3,18 +3,8 @@
 import { LimpetError } from "../../../src/kernel/errors.ts";
 import type { Settlement, StoredReminder, Tick } from "../../../src/ports/store/reminders.ts";
 import type { Operation } from "../../observer.ts";
-import type { Stage } from "../../stage.ts";
-import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import {
-  type Cause,
-  keyName,
-  labelOfKey,
-  lastTick,
-  type ReminderRows,
-  type Row,
-  type RowWatcher,
-  rowsOf,
-} from "./reminder-rows.ts";
+import type { Checker, CheckerKind } from "../checker.ts";
+import { type Cause, keyName, labelOfKey, lastTick, type Row, RowChecker, type RowWatcher } from "./reminder-rows.ts";
 
 /** Ticks that are late by no more than this were not missed. */
 const GRACE_MS = 1_000;
@@ -29,30 +19,19 @@ export const remindersKept: CheckerKind = {
   make: (stage, report) => (stage.plan.reminders === undefined ? {} : new RemindersKept(stage, report)),
 };
 
-class RemindersKept implements Checker, RowWatcher {
-  readonly #stage: Stage;
-  readonly #report: ReportViolation;
-  readonly #rows: ReminderRows;
-
-  constructor(stage: Stage, report: ReportViolation) {
-    this.#stage = stage;
-    this.#report = report;
-    this.#rows = rowsOf(stage);
-    this.#rows.watchers.push(this);
-  }
-
+class RemindersKept extends RowChecker implements Checker, RowWatcher {
   changed(row: Row, stored: StoredReminder | undefined, { kind }: Cause, settlement: Settlement | undefined): void {
     const { tick, plan, key } = row;
     const where = `${labelOfKey(key)} of ${row.op} at tick ${tick.number}.${tick.attempt}`;
     if (kind !== "commit" && kind !== "settle") {
       const isSame = stored !== undefined && stored.tick.number === tick.number && stored.tick.attempt === tick.attempt;
-      if (!isSame) this.#report(`${where} was changed by a ${kind}`);
+      if (!isSame) this.report(`${where} was changed by a ${kind}`);
     } else if (settlement?.kind === "dead" && stored === undefined) {
       const attempts = tick.attempt + 1;
-      if (attempts < plan.policy.attempts) this.#report(`${where} was given up after ${attempts} attempts`);
+      if (attempts < plan.policy.attempts) this.report(`${where} was given up after ${attempts} attempts`);
     } else {
       const problem = this.#problem(row, stored?.tick);
-      if (problem !== undefined) this.#report(`${where} ${problem}`);
+      if (problem !== undefined) this.report(`${where} ${problem}`);
     }
   }
 
@@ -60,29 +39,29 @@ class RemindersKept implements Checker, RowWatcher {
   set({ op, key }: Row): void {
     const { base, number, attempt } = /^(?<base>.*)!(?<number>\d+)\.(?<attempt>\d+)$/.exec(op)?.groups ?? {};
     if (base === undefined) return;
-    const isDone = this.#rows.runsOf({ op: base }).some(({ run: { tick }, isDone }) => {
+    const isDone = this.rows.runsOf({ op: base }).some(({ run: { tick }, isDone }) => {
       return isDone && tick.number === Number(number) && tick.attempt === Number(attempt);
     });
-    if (!isDone) this.#report(`${labelOfKey(key)} of ${op} was stored, and the handler that set it has thrown`);
+    if (!isDone) this.report(`${labelOfKey(key)} of ${op} was stored, and the handler that set it has thrown`);
   }
 
   healed(): void {
-    for (const operation of this.#stage.operations) this.#checkOutcome(operation);
-    for (const row of this.#rows.current) {
-      void this.#stage.world.database.truth.reminders.get(row.key).then((stored) => {
+    for (const operation of this.stage.operations) this.#checkOutcome(operation);
+    for (const row of this.rows.current) {
+      void this.stage.world.database.truth.reminders.get(row.key).then((stored) => {
         if (row.gone === undefined && stored?.generation !== row.generation)
-          this.#report(`${keyName(row.key)} has vanished`);
+          this.report(`${keyName(row.key)} has vanished`);
       });
     }
   }
 
   #checkOutcome({ call, token, outcome }: Operation): void {
     if (call.how.remind === undefined || outcome === undefined) return;
-    const isStored = this.#rows.setBy({ op: token }).length > 0;
+    const isStored = this.rows.setBy({ op: token }).length > 0;
     if ("value" in outcome) {
-      if (!isStored) this.#report(`${token} was acknowledged, and its reminder never stored`);
+      if (!isStored) this.report(`${token} was acknowledged, and its reminder never stored`);
     } else if (isStored && isDefinite(outcome.error)) {
-      this.#report(`the reminder of ${token} was stored, and its caller got ${outcome.error}`);
+      this.report(`the reminder of ${token} was stored, and its caller got ${outcome.error}`);
     }
   }
 
@@ -103,7 +82,7 @@ class RemindersKept implements Checker, RowWatcher {
   #isExplained(row: Row, to: Tick | undefined): boolean {
     const { tick, plan } = row;
     const next = to?.number ?? Number.POSITIVE_INFINITY;
-    const isHandled = this.#rows
+    const isHandled = this.rows
       .runsOf(row)
       .some(({ run, isDone }) => isDone && run.tick.number >= tick.number && run.tick.number < next);
     const isMissed = plan.schedule.missed === "skip" && this.#now - tick.due > GRACE_MS - AHEAD_MS;
@@ -121,14 +100,14 @@ class RemindersKept implements Checker, RowWatcher {
   /** The reminder ended before its last tick was handled, given up or, where allowed, missed. */
   #isTooSoon(row: Row): boolean {
     const last = lastTick(row.plan.schedule);
-    const isTried = this.#rows.runsOf(row).some(({ run }) => run.tick.number >= last.number);
+    const isTried = this.rows.runsOf(row).some(({ run }) => run.tick.number >= last.number);
     const mayBeMissed = row.plan.schedule.missed === "skip" || isDropped(row);
     return !isTried && !(mayBeMissed && last.due <= this.#now + GAINED_MS);
   }
 
   /** Time of the store. */
   get #now(): number {
-    return this.#stage.world.database.now;
+    return this.stage.world.database.now;
   }
 }
 

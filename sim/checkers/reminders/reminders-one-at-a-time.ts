@@ -6,7 +6,15 @@ import type { Process } from "../../../src/world/process.ts";
 import type { ReminderRun } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import { type Cause, labelOfKey, type ReminderRows, type Row, type RowWatcher, rowsOf } from "./reminder-rows.ts";
+import {
+  type Cause,
+  labelOfKey,
+  type ReminderRows,
+  type Row,
+  RowChecker,
+  type RowWatcher,
+  rowsOf,
+} from "./reminder-rows.ts";
 
 /** Faults that change the clock of a process. */
 const JUMPS = ["wall clock jump", "suspend", "sleeps before settling", "clock drift"];
@@ -100,27 +108,17 @@ class Leases implements RowWatcher {
 }
 
 /** Checks the runs of handlers. */
-class Deliveries implements Checker {
-  readonly #stage: Stage;
-  readonly #report: ReportViolation;
-  readonly #rows: ReminderRows;
-
-  constructor(stage: Stage, report: ReportViolation) {
-    this.#stage = stage;
-    this.#report = report;
-    this.#rows = rowsOf(stage);
-  }
-
+class Deliveries extends RowChecker implements Checker {
   reminderBegan(run: ReminderRun): void {
     const attempt = `${run.op} ${run.tick.number}.${run.tick.attempt}`;
-    if (this.#rows.leasesOf(run).length === 0) {
-      this.#report(`${attempt} is handled, and no process has ever had a lease on it`);
+    if (this.rows.leasesOf(run).length === 0) {
+      this.report(`${attempt} is handled, and no process has ever had a lease on it`);
     }
     // For a process whose clock was set, the time of a delivery is unknown.
-    else if (!JUMPS.some((name) => this.#stage.faults.has(name)) && this.#isOnceTooOften(run)) {
-      this.#report(`${attempt} is handled twice in one lease`);
+    else if (!JUMPS.some((name) => this.stage.faults.has(name)) && this.#isOnceTooOften(run)) {
+      this.report(`${attempt} is handled twice in one lease`);
     }
-    if (this.#isInProgress(run)) this.#report(`${attempt} begins while another tick is handled`);
+    if (this.#isInProgress(run)) this.report(`${attempt} begins while another tick is handled`);
   }
 
   /**
@@ -128,7 +126,7 @@ class Deliveries implements Checker {
    */
   #isInProgress(one: ReminderRun): boolean {
     if (!one.type.startsWith("$")) return false;
-    return this.#rows.runsOf(one).some(({ run, endedAt }) => {
+    return this.rows.runsOf(one).some(({ run, endedAt }) => {
       if (run === one || endedAt !== undefined || run.process.hasEnded) return false;
       return run.process === one.process || this.#newLeases(one, run.beganAt) === 0;
     });
@@ -140,16 +138,16 @@ class Deliveries implements Checker {
    */
   #isOnceTooOften(one: ReminderRun): boolean {
     const { tick } = one;
-    const same = this.#rows.runsOf(one).filter(({ run }) => {
+    const same = this.rows.runsOf(one).filter(({ run }) => {
       return run.tick.number === tick.number && run.tick.attempt === tick.attempt;
     });
     // A delivery over a cut line was sent before the cut, under the lease of that time.
     const sentAt = Math.min(...same.map(({ run }) => run.sentAt));
     const leases = Math.max(1 + this.#newLeases(one, sentAt), this.#newLeases(one, sentAt - IN_FLIGHT_MS));
-    return isAlone(this.#rows, one) && same.length > leases;
+    return isAlone(this.rows, one) && same.length > leases;
   }
 
   #newLeases(one: ReminderRun, since: number): number {
-    return this.#rows.leasesOf(one).filter(({ at }) => at > since).length;
+    return this.rows.leasesOf(one).filter(({ at }) => at > since).length;
   }
 }

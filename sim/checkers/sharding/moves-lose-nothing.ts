@@ -22,11 +22,7 @@ export const movesLoseNothing: CheckerKind = {
     const calm = new Calm(stage);
     const begun = new Map<string, Turn>();
     return {
-      started: calm.started,
-      gone: calm.gone,
-      slept: calm.slept,
-      logged: (line) => calm.logged(line),
-      stepped: calm.stepped,
+      ...calm.hooks,
       turnBegan(turn) {
         begun.set(turn.op, turn);
       },

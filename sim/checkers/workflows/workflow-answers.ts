@@ -4,9 +4,8 @@ import { type ErrorCode, LimpetError } from "../../../src/kernel/errors.ts";
 import { isParkedByLosses } from "../../../src/workflows/worker/lost-attempts.ts";
 import type { DeedOperation } from "../../observer.ts";
 import { SCRIPT_TYPES } from "../../scripts.ts";
-import type { Stage } from "../../stage.ts";
-import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import { type RunWatcher, runsOf, type SeenRun, type WorkflowRuns } from "./workflow-runs.ts";
+import type { Checker, CheckerKind } from "../checker.ts";
+import { RunChecker, type RunWatcher, type SeenRun } from "./workflow-runs.ts";
 
 /** Errors that any request to a store may get, or that its client causes. */
 const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -28,24 +27,14 @@ export const workflowAnswers: CheckerKind = {
   make: (stage, report) => (stage.plan.workflows === undefined ? {} : new WorkflowAnswers(stage, report)),
 };
 
-class WorkflowAnswers implements Checker, RunWatcher {
-  readonly #stage: Stage;
-  readonly #report: ReportViolation;
-  readonly #runs: WorkflowRuns;
+class WorkflowAnswers extends RunChecker implements Checker, RunWatcher {
   /** Until when each run was parked for lost attempts, by its ref. Infinity: it still is. */
   readonly #parkedUntil = new Map<number, number>();
-
-  constructor(stage: Stage, report: ReportViolation) {
-    this.#stage = stage;
-    this.#report = report;
-    this.#runs = runsOf(stage);
-    this.#runs.watchers.push(this);
-  }
 
   moved({ ref, stored }: SeenRun): void {
     const isParked = this.#parkedUntil.get(ref) === Number.POSITIVE_INFINITY;
     if (isParkedByLosses(stored.task?.problem)) this.#parkedUntil.set(ref, Number.POSITIVE_INFINITY);
-    else if (isParked) this.#parkedUntil.set(ref, this.#stage.now);
+    else if (isParked) this.#parkedUntil.set(ref, this.stage.now);
   }
 
   didDeed(operation: DeedOperation): void {
@@ -59,7 +48,7 @@ class WorkflowAnswers implements Checker, RunWatcher {
     if (problem === undefined) return;
     const { code } = outcome.error as { code?: string };
     const request = `${token}, ${planned.deed.kind} of ${planned.workflow},`;
-    this.#report(`${request} got ${code ?? ""} ${outcome.error}, which ${problem}`);
+    this.report(`${request} got ${code ?? ""} ${outcome.error}, which ${problem}`);
   }
 
   #checkValue(operation: DeedOperation, value: unknown): void {
@@ -70,14 +59,14 @@ class WorkflowAnswers implements Checker, RunWatcher {
     if (isResult) {
       const text = JSON.stringify(value);
       const isTrue = all.some((event) => event.kind === "WorkflowCompleted" && JSON.stringify(event.result) === text);
-      if (!isTrue) this.#report(`${token} got ${text} as the result of ${workflow}, and it is not`);
+      if (!isTrue) this.report(`${token} got ${text} as the result of ${workflow}, and it is not`);
     } else if (deed.kind === "update") {
       const isDone = all.some((event) => event.kind === "UpdateCompleted" && event.id === token);
       if (!isDone || value !== `poked ${token}`)
-        this.#report(`${token} got ${value} as the result of its update of ${workflow}, and it is not`);
+        this.report(`${token} got ${value} as the result of its update of ${workflow}, and it is not`);
     } else if (deed.kind === "terminate") {
       const isOver = this.#runsOf(operation).some(({ stored }) => stored.status === "terminated");
-      if (!isOver) this.#report(`${token} got the answer that ${workflow} is terminated, and it is not`);
+      if (!isOver) this.report(`${token} got the answer that ${workflow} is terminated, and it is not`);
     }
   }
 
@@ -112,11 +101,11 @@ class WorkflowAnswers implements Checker, RunWatcher {
   }
 
   #runsOf({ namespace, planned }: DeedOperation): readonly SeenRun[] {
-    return this.#runs.of(namespace, planned.workflow);
+    return this.runs.of(namespace, planned.workflow);
   }
 
   #hasCode({ planned }: DeedOperation): boolean {
-    const worker = this.#stage.plan.workflows?.workers[planned.from];
+    const worker = this.stage.plan.workflows?.workers[planned.from];
     return SCRIPT_TYPES.every((type: string) => worker?.types.includes(type));
   }
 }

@@ -18,6 +18,7 @@ import { type HistoryEvent, readEventBatch } from "../../../src/workflows/engine
 import type { Process } from "../../../src/world/process.ts";
 import type { ActivityRun, Observer } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
+import type { ReportViolation } from "../checker.ts";
 
 export interface StoredPage {
   readonly from: number;
@@ -300,5 +301,19 @@ export class WorkflowRuns implements Observer {
     else if (token !== run.holder.token) return;
     else if (task.state === "leased") run.holder.until = task.at ?? run.holder.until;
     else run.holder = undefined;
+  }
+}
+
+/** A checker that watches runs. */
+export abstract class RunChecker {
+  protected readonly stage: Stage;
+  protected readonly report: ReportViolation;
+  protected readonly runs: WorkflowRuns;
+
+  constructor(stage: Stage, report: ReportViolation) {
+    this.stage = stage;
+    this.report = report;
+    this.runs = runsOf(stage);
+    this.runs.watchers.push(this as RunWatcher);
   }
 }

@@ -5,17 +5,9 @@ import { readMessage } from "../../../src/workflows/definition/messages.ts";
 import type { RunEndEvent } from "../../../src/workflows/engine/events.ts";
 import type { Observer } from "../../observer.ts";
 import type { ScriptInput } from "../../scripts.ts";
-import type { Stage } from "../../stage.ts";
-import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
+import type { Checker, CheckerKind } from "../checker.ts";
 import { labelOf } from "../looks.ts";
-import {
-  labelOfRun,
-  type RunWatcher,
-  runsOf,
-  type SeenEvent,
-  type SeenRun,
-  type WorkflowRuns,
-} from "./workflow-runs.ts";
+import { labelOfRun, RunChecker, type RunWatcher, type SeenEvent, type SeenRun } from "./workflow-runs.ts";
 
 interface Sent {
   readonly word: string;
@@ -55,28 +47,18 @@ export const workflowSignals: CheckerKind = {
   make: (stage, report) => (stage.plan.workflows === undefined ? {} : new WorkflowSignals(stage, report)),
 };
 
-class WorkflowSignals implements Checker, RunWatcher {
-  readonly #stage: Stage;
-  readonly #report: ReportViolation;
-  readonly #runs: WorkflowRuns;
+class WorkflowSignals extends RunChecker implements Checker, RunWatcher {
   readonly #sent: Sent[] = [];
   /** Signals of fenced turns by their ids, with their turns. */
   readonly #refused = new Map<string, string>();
 
-  constructor(stage: Stage, report: ReportViolation) {
-    this.#stage = stage;
-    this.#report = report;
-    this.#runs = runsOf(stage);
-    this.#runs.watchers.push(this);
-  }
-
   added(run: SeenRun, { event }: SeenEvent): void {
     const turn = event.kind === "SignalReceived" ? this.#refused.get(event.id) : undefined;
-    if (turn !== undefined) this.#report(`a turn of ${turn} came to nothing, and ${labelOfRun(run)} has its signal`);
+    if (turn !== undefined) this.report(`a turn of ${turn} came to nothing, and ${labelOfRun(run)} has its signal`);
   }
 
   committed(...[, commit, key, outcome]: Parameters<NonNullable<Observer["committed"]>>): void {
-    if (!this.#runs.cameToNothing(commit, outcome)) return;
+    if (!this.runs.cameToNothing(commit, outcome)) return;
     for (const { data } of commit.messages ?? []) {
       const { message } = readMessage(data);
       if (message.kind === "SignalReceived") this.#refused.set(message.id, labelOf(key));
@@ -93,12 +75,12 @@ class WorkflowSignals implements Checker, RunWatcher {
   }
 
   healed(): void {
-    for (const run of this.#runs.all) {
+    for (const run of this.runs.all) {
       this.#checkHandOver(run);
       this.#checkOrder(run);
       const seen = seenBy(run);
       const twice = seen.find((word, i) => seen.indexOf(word) !== i);
-      if (twice !== undefined) this.#report(`${labelOfRun(run)} has seen "${twice}" twice`);
+      if (twice !== undefined) this.report(`${labelOfRun(run)} has seen "${twice}" twice`);
     }
   }
 
@@ -111,14 +93,14 @@ class WorkflowSignals implements Checker, RunWatcher {
     const waiting = this.#sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
     for (const word of new Set([...wordsOf(run), ...waiting])) {
       if (hasSeen(seen, word) || followers.some((next) => wordsOf(next).includes(word))) continue;
-      this.#report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${last.runId} without it`);
+      this.report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${last.runId} without it`);
     }
   }
 
   /** The runs that continue it, one after the other. */
   *#followersOf(run: SeenRun): Generator<SeenRun> {
     for (let end = continuedOf(run); end !== undefined; ) {
-      const next = this.#runs.byRunId.get(end.runId);
+      const next = this.runs.byRunId.get(end.runId);
       if (next === undefined) return;
       yield next;
       end = continuedOf(next);
@@ -129,7 +111,7 @@ class WorkflowSignals implements Checker, RunWatcher {
   #checkOrder(run: SeenRun): void {
     const seen = seenBy(run).map((one) => one.slice(one.lastIndexOf(" ") + 1));
     const positions = new Map(seen.map((word, i) => [word, i]));
-    const mine = this.#stage.deeds
+    const mine = this.stage.deeds
       .filter(({ namespace, planned }) => namespace === run.namespace && planned.workflow === run.workflowId)
       .filter(({ planned, acceptedAt }) => planned.deed.kind === "signal" && acceptedAt !== undefined)
       .filter(({ token }) => positions.has(token));
@@ -138,9 +120,7 @@ class WorkflowSignals implements Checker, RunWatcher {
         const areAlike = nameOf(one.planned.deed) === nameOf(other.planned.deed);
         if (!areAlike || one.acceptedAt! >= other.beganAt) continue;
         if (positions.get(one.token)! > positions.get(other.token)!)
-          this.#report(
-            `${labelOfRun(run)} has seen ${other.token} before ${one.token}, which had been accepted before`,
-          );
+          this.report(`${labelOfRun(run)} has seen ${other.token} before ${one.token}, which had been accepted before`);
       }
     }
   }

@@ -6,7 +6,7 @@ import { makeCall } from "../../callers.ts";
 import { hasRole } from "../../checkers/looks.ts";
 import type { Plan, PlannedCall, PlannedHost } from "../../plan.ts";
 import type { Player, Stage, TrapEvent } from "../../stage.ts";
-import type { AtWork, Hit } from "../at-work.ts";
+import { type AtWork, type Hit, inBothWays } from "../at-work.ts";
 import { type Fault, fault, hostNames, lengths, times } from "../fault.ts";
 import { atNthMessage } from "../network/at-message.ts";
 import { atMoment, stopAndRestart } from "../network/players.ts";
@@ -91,6 +91,8 @@ export function atShard(
     },
   });
 }
+
+export const diesOrHangs = inBothWays(atShard);
 
 export const atMessage =
   (isIt: (sent: VirtualControlMessage, to: number) => boolean, whom: (from: Player, to: Player) => Player) =>

@@ -2,10 +2,9 @@
 // home.
 import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Player, Stage } from "../../stage.ts";
-import { dies, hangs } from "../at-work.ts";
 import { atNthMessage, fromHost, fromLeader, receiver, sender } from "../network/at-message.ts";
 import { isWorking } from "../network/players.ts";
-import { type AtShard, atMessage, atShard, unheard } from "./at-shard.ts";
+import { type AtShard, atMessage, atShard, diesOrHangs, unheard } from "./at-shard.ts";
 
 // ——— Buffering of calls.
 
@@ -26,29 +25,15 @@ function atBeginHandOff(stage: Stage, { nth }: AtShard, spring: (player: Player)
 }
 
 const atAck = atMessage(fromHost("beginHandOffAck"), receiver);
-export const leaderDiesAtBuffering = atShard(
+export const [leaderDiesAtBuffering, leaderHangsAtBuffering] = diesOrHangs(
   "leader dies while calls are kept back",
   "the leader ends when some hosts have acknowledged that they buffer calls for a shard",
   atAck,
-  dies,
 );
-export const leaderHangsAtBuffering = atShard(
-  "leader hangs while calls are kept back",
-  "the leader hangs when some hosts have acknowledged that they buffer calls for a shard",
-  atAck,
-  hangs,
-);
-export const homeDiesAtBuffering = atShard(
+export const [homeDiesAtBuffering, homeHangsAtBuffering] = diesOrHangs(
   "home dies while calls are kept back",
   "the home of a shard ends when all hosts are ordered to buffer calls for it",
   atBeginHandOff,
-  dies,
-);
-export const homeHangsAtBuffering = atShard(
-  "home hangs while calls are kept back",
-  "the home of a shard hangs when all hosts are ordered to buffer calls for it",
-  atBeginHandOff,
-  hangs,
 );
 export const beginHandOffUnheard = atShard(
   "gathering unheard",
@@ -56,34 +41,20 @@ export const beginHandOffUnheard = atShard(
   atMessage(fromLeader("beginHandOff"), receiver),
   unheard,
 );
-export const hostDiesAtBuffering = atShard(
+export const [hostDiesAtBuffering, hostHangsAtBuffering] = diesOrHangs(
   "host dies while calls are kept back",
   "a host ends when it is ordered to buffer calls for a shard",
   atMessage(fromLeader("beginHandOff"), receiver),
-  dies,
-);
-export const hostHangsAtBuffering = atShard(
-  "host hangs while calls are kept back",
-  "a host hangs when it is ordered to buffer calls for a shard",
-  atMessage(fromLeader("beginHandOff"), receiver),
-  hangs,
 );
 
 // ——— Hand-off.
 
 const atHandOff = atMessage(fromLeader("handOff"), receiver);
 const atStopped = atMessage(fromHost("shardStopped"), sender);
-export const homeDiesAtHandOff = atShard(
+export const [homeDiesAtHandOff, homeHangsAtHandOff] = diesOrHangs(
   "home dies at stop",
   "the home of a shard ends when it is ordered to hand it off",
   atHandOff,
-  dies,
-);
-export const homeHangsAtHandOff = atShard(
-  "home hangs at stop",
-  "the home of a shard hangs when it is ordered to hand it off",
-  atHandOff,
-  hangs,
 );
 export const handOffUnheard = atShard(
   "stop unheard",
@@ -91,29 +62,15 @@ export const handOffUnheard = atShard(
   atHandOff,
   unheard,
 );
-export const leaderDiesAtHandOff = atShard(
+export const [leaderDiesAtHandOff, leaderHangsAtHandOff] = diesOrHangs(
   "leader dies at stop",
   "the leader ends when it has ordered the home of a shard to hand it off",
   atMessage(fromLeader("handOff"), sender),
-  dies,
 );
-export const leaderHangsAtHandOff = atShard(
-  "leader hangs at stop",
-  "the leader hangs when it has ordered the home of a shard to hand it off",
-  atMessage(fromLeader("handOff"), sender),
-  hangs,
-);
-export const homeDiesStopped = atShard(
+export const [homeDiesStopped, homeHangsStopped] = diesOrHangs(
   "home dies with a shard stopped",
   "the home of a shard ends when it has stopped the shard, before any other process knows it",
   atStopped,
-  dies,
-);
-export const homeHangsStopped = atShard(
-  "home hangs with a shard stopped",
-  "the home of a shard hangs when it has just reported that the shard is stopped",
-  atStopped,
-  hangs,
 );
 export const stoppedUnheard = atShard(
   "stopped unheard",
@@ -121,18 +78,10 @@ export const stoppedUnheard = atShard(
   atStopped,
   unheard,
 );
-export const leaderDiesAtStopped = atShard(
+export const [leaderDiesAtStopped, leaderHangsAtStopped] = diesOrHangs(
   "leader dies with a shard stopped",
   "the leader ends when it gets the report that a shard is stopped",
   atMessage(fromHost("shardStopped"), receiver),
-  dies,
-);
-
-export const leaderHangsAtStopped = atShard(
-  "leader hangs with a shard stopped",
-  "the leader hangs when it gets the report that a shard is stopped",
-  atMessage(fromHost("shardStopped"), receiver),
-  hangs,
 );
 
 /**
@@ -159,27 +108,13 @@ const nextHome =
       if (home !== undefined && isWorking(home)) spring(home);
     });
   };
-export const nextHomeDiesAtHandOff = atShard(
+export const [nextHomeDiesAtHandOff, nextHomeHangsAtHandOff] = diesOrHangs(
   "next home dies at stop",
   "the next home of a shard ends when the previous one is ordered to hand it off",
   nextHome(false),
-  dies,
 );
-export const nextHomeHangsAtHandOff = atShard(
-  "next home hangs at stop",
-  "the next home of a shard hangs when the previous one is ordered to hand it off",
-  nextHome(false),
-  hangs,
-);
-export const nextHomeDiesAtStopped = atShard(
+export const [nextHomeDiesAtStopped, nextHomeHangsAtStopped] = diesOrHangs(
   "next home dies with a shard stopped",
   "the next home of a shard ends when the previous one has stopped the shard, before the new home is stored",
   nextHome(true),
-  dies,
-);
-export const nextHomeHangsAtStopped = atShard(
-  "next home hangs with a shard stopped",
-  "the next home of a shard hangs when the previous one has stopped the shard, before the new home is stored",
-  nextHome(true),
-  hangs,
 );

@@ -18,8 +18,6 @@ export interface HistorySize {
 /** The limit of a history. */
 export type HistoryLimit = HistorySize;
 
-export const USUAL_LIMIT: HistoryLimit = { events: HISTORY_MOST_EVENTS, bytes: HISTORY_MOST_BYTES };
-
 export const isContinueSuggested = ({ events, bytes }: HistorySize): boolean =>
   events >= HISTORY_SUGGESTED_EVENTS || bytes >= HISTORY_SUGGESTED_BYTES;
 
