@@ -100,10 +100,10 @@ export class RemoteWorkers {
   }
 
   /** Throws when no worker has registered under that id. */
-  async get(id: string, status = 412): Promise<RemoteWorker> {
+  async get(id: string): Promise<RemoteWorker> {
     const known = this.#known.get(id);
     if (known !== undefined && this.#deps.clock.monotonic() - known.at < FRESH_MS) return known.worker;
-    const worker = await this.#read(id, status);
+    const worker = await this.#read(id, 412);
     // A poll proves that the worker is alive, even without heartbeats.
     await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
     return this.#known.get(id)!.worker;

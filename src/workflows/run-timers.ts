@@ -36,12 +36,9 @@ export interface RunTimersDeps {
   now(): number;
 }
 
-/** Concurrent checks of activities. */
-const FEW = 8;
-
 export class RunTimers {
   readonly #deps: RunTimersDeps;
-  readonly #looking = new FewAtATime(FEW);
+  readonly #looking = new FewAtATime();
   #isServed = false;
 
   constructor(deps: RunTimersDeps) {

@@ -42,7 +42,7 @@ export async function startWorkflow({ service, fields }: ApiCall): Promise<ApiAn
     workflowId,
     type: text(fields, "workflow_type"),
     queue: optionalText(fields, "task_queue") ?? service.deps.queue,
-    input: readInput(fields.input, "input"),
+    input: readInput(fields),
     memo: plainOf(fields, "memo"),
     attributes: attributesOf(fields, businessKey),
     onDuplicate: policy === undefined || policy === "fail" ? "fail" : "existing",
@@ -258,7 +258,7 @@ type CommandCall = ApiCall<RunNames & { readonly name: string }>;
 export async function signalWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const [run, { name }] = [runName(call), call.names];
   await checkSignal(call, run, name);
-  const input = readInput(call.fields.input, "input");
+  const input = readInput(call.fields);
   const stored = await call.service.control.signal(run, name, input, optionalText(call.fields, "request_id"));
   return okAnswer({
     ...commandHead(stored),
@@ -284,7 +284,7 @@ const commandHead = ({ workflowId, runId }: StoredRun): Record<string, unknown> 
 
 export async function queryWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const [run, { name }] = [runName(call), call.names];
-  const { run: stored, result } = await call.service.control.query(run, name, readInput(call.fields.input, "input"));
+  const { run: stored, result } = await call.service.control.query(run, name, readInput(call.fields));
   return okAnswer({
     ...commandHead(stored),
     query_name: name,
@@ -299,7 +299,7 @@ export async function updateWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const until = oneOf(fields, "wait_for", ["accepted", "completed"]) ?? "accepted";
   const seconds = optionalWhole(fields, "wait_timeout_seconds", 0, MOST_UPDATE_SECONDS) ?? UPDATE_SECONDS;
   const id = optionalText(fields, "request_id") ?? service.deps.random.id();
-  const input = readInput(fields.input, "input");
+  const input = readInput(fields);
   const done = await service.control.update(run, name, input, { id, until, withinMs: seconds * 1_000 });
   const head = { ...commandHead(done.run), update_id: id, update_name: name, request_id: id };
   return { status: done.stage?.stage === "completed" ? 200 : 202, body: { ...head, ...encodeStage(done.stage) } };

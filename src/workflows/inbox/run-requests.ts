@@ -28,12 +28,9 @@ export interface RunRequestsDeps {
 
 type RunName = Pick<StoredRun, "workflowId" | "runId">;
 
-/** Concurrent reads of the store for activities. */
-const FEW = 8;
-
 export class RunRequests {
   readonly #deps: RunRequestsDeps;
-  readonly #finding = new FewAtATime(FEW);
+  readonly #finding = new FewAtATime();
   #stopped: LimpetError | undefined;
 
   constructor(deps: RunRequestsDeps) {

@@ -1,17 +1,16 @@
 // Limits concurrent requests, so that thousands at once do not flood the store. Waiting requests of the same
 // name share one result.
+
+/** Concurrent requests. */
+const MOST = 8;
+
 export class FewAtATime {
-  readonly #most: number;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #shared = new Map<string, Promise<unknown>>();
 
-  constructor(most: number) {
-    this.#most = most;
-  }
-
   async run<T>(fn: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#most) this.#running++;
+    if (this.#running < MOST) this.#running++;
     // A finished request passes its place to the next.
     else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {

@@ -11,7 +11,7 @@ import { toWire } from "../../../kernel/values.ts";
 import type { Wire } from "../../../workflows/engine/events.ts";
 import { decodeAvro, encodeAvro } from "../../avro-value.ts";
 import { invalidField, Refused, tooLarge } from "../../refusal.ts";
-import { isFields } from "../fields.ts";
+import { type Fields, isFields } from "../fields.ts";
 
 export const CODEC = "avro";
 const NOTHING: Wire = { $: "undefined" };
@@ -54,11 +54,11 @@ function decode(blob: string, what: string): Wire {
 /** Reads arguments as a payload, as one input. */
 export const readArguments = (payload: unknown, what: string): Wire => argumentsToInput(readPayload(payload, what));
 
-/** Reads a plain list of arguments, or a payload. */
-export function readInput(payload: unknown, what: string): Wire {
-  if (payload === undefined || payload === null) return NOTHING;
-  if (Array.isArray(payload)) return argumentsToInput(toWire(payload, what, "ARGUMENT_INVALID"));
-  return readArguments(payload, what);
+/** Reads the field `input`: a plain list of arguments, or a payload. */
+export function readInput({ input }: Fields): Wire {
+  if (input === undefined || input === null) return NOTHING;
+  if (Array.isArray(input)) return argumentsToInput(toWire(input, "input", "ARGUMENT_INVALID"));
+  return readArguments(input, "input");
 }
 
 export function argumentsToInput(args: Wire): Wire {
