@@ -1,12 +1,14 @@
 // Resources of a run: a temporary folder, the PostgreSQL server, the processes of the contenders. Each is
 // created on first use, and all are removed when the run ends, however it ends.
-import { mkdirSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { Contender, Settings } from "./case.ts";
 import { ContenderProcess } from "./contender.ts";
-import { installPeers } from "./peer-install.ts";
 import { BenchPostgres } from "./postgres.ts";
 import type { Started } from "./report/rounds.ts";
 
@@ -102,4 +104,32 @@ export class Workplace {
     this.#postgres ??= BenchPostgres.start();
     return this.#postgres;
   }
+}
+
+/** Peers have their own package.json, so that users of Limpet do not install them. */
+const FOLDER = fileURLToPath(new URL("./peers/", import.meta.url));
+const LIMIT_MS = 300_000;
+
+/**
+ * Installs the peers when the first case needs them. Returns the reason if they are missing: the run
+ * continues without them.
+ */
+export async function installPeers(say: (line: string) => void): Promise<string | undefined> {
+  if (isInstalled()) return undefined;
+  say("installing the peers in bench/peers (first use) …");
+  try {
+    // Without scripts: none is needed here, and a benchmark should not run foreign code at installation.
+    await promisify(execFile)("npm", ["ci", "--ignore-scripts"], { cwd: FOLDER, timeout: LIMIT_MS });
+    return undefined;
+  } catch (error) {
+    const { stderr = "", message } = error as Error & { stderr?: string };
+    const line = stderr.split("\n").find((text) => text.startsWith("npm error")) ?? message.split("\n")[0]!;
+    return `the peers could not be installed (${line.trim()})`;
+  }
+}
+
+/** Also false if the lock file has changed since. */
+function isInstalled(): boolean {
+  const [wanted, present] = [`${FOLDER}package-lock.json`, `${FOLDER}node_modules/.package-lock.json`];
+  return existsSync(present) && statSync(present).mtimeMs >= statSync(wanted).mtimeMs;
 }

@@ -1,8 +1,9 @@
 // Calls addressed by their message. Either the type's `messageId` finds the id within the message, or the
 // message is an envelope with the id outside and the payload inside. The actor gets the payload.
+
+import { briefText, ignoreRejection, thrownText } from "../kernel/check.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
-import { briefText, ignoreRejection, thrownText } from "../kernel/thrown-text.ts";
 import type { CallTarget, Send } from "./handle.ts";
 import { readCallSettings } from "./options/call-settings.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";

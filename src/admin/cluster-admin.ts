@@ -10,8 +10,7 @@ import type { StickyClient } from "../placement/sticky/sticky-client.ts";
 import type { LeaderAdmin } from "../ports/admin.ts";
 import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
-import { summarise } from "../sharding/operations/shard-summaries.ts";
-import { inShard, type ShardsOfThisHost } from "../sharding/operations/shard-whereabouts.ts";
+import { inShard, type ShardsOfThisHost, summarise } from "../sharding/operations/shard-views.ts";
 
 /** The placement of this host. */
 interface PlacementHere extends ShardsOfThisHost {

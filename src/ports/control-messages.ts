@@ -295,3 +295,19 @@ export type SchedulerMessage =
   | { readonly kind: "removed"; readonly reason: string }
   /** An operator requests the host to hand over its actors. */
   | { readonly kind: "drain" };
+
+/**
+ * One end of the stream between a host and the leading scheduler. Neither method throws; messages that cannot
+ * be sent any more are dropped.
+ */
+export interface ControlStream<Out> {
+  send(message: Out): void;
+  /** Ends the stream, and sends the error to the peer. Idempotent. */
+  close(error?: { readonly code: string; readonly message: string }): void;
+}
+
+/** The receiver of a stream's messages. `closed` is called once, last. */
+export interface ControlListener<In> {
+  message(message: In): void;
+  closed(error: Error | undefined): void;
+}

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { stretchedMs } from "../support/busy.ts";
 import { TestCluster } from "../support/cluster.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
-import { lockSqlite } from "../support/sqlite-lock.ts";
+import { lockSqlite } from "../support/stand-still.ts";
 
 const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", "FENCED"];
 /** Longer than the lease of a leader and shorter than the store timeout; and the reverse. */

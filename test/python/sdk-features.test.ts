@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { limpet } from "../../src/index.ts";
 import { Command } from "../support/command.ts";
-import { findPython } from "../support/python.ts";
+import { findPython } from "../support/tools.ts";
 import { tempPlace } from "../support/two-stores.ts";
 
 const SCRIPT = fileURLToPath(import.meta.resolve("./sdk_features.py"));

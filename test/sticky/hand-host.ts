@@ -4,8 +4,14 @@ import assert from "node:assert/strict";
 import { clusterSecret } from "../../src/host/open-store.ts";
 import type { LimpetError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
-import type { ControlListener, ControlStream } from "../../src/ports/control.ts";
-import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/ports/control-messages.ts";
+import type {
+  ControlListener,
+  ControlStream,
+  Hello,
+  HostMessage,
+  SchedulerMessage,
+  StickyAnswer,
+} from "../../src/ports/control-messages.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { type ControlClient, controlClient } from "../../src/wire/control/client/client.ts";
 import { CliProcess } from "../support/cli.ts";

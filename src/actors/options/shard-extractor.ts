@@ -2,9 +2,10 @@
 // caller gets an error before anything else happens. Each new id is extracted twice and the result is cached.
 // Otherwise an inconsistent function could activate one actor on two hosts, and only the fence of the store
 // would stop it.
+
+import { briefText, ignoreRejection, thrownText } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { shardOf } from "../../kernel/shards.ts";
-import { briefText, ignoreRejection, thrownText } from "../../kernel/thrown-text.ts";
 
 /** Ids in the cache. */
 const REMEMBERED = 10_000;

@@ -6,12 +6,11 @@ import { type ActivityFailure, failureElsewhere } from "../../workflows/activiti
 import { checkPayload } from "../../workflows/engine/payload-limits.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { ActivityHolder } from "../tasks/activities.ts";
-import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, parsePoll, type TaskCall } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { readPayload } from "./format/payloads.ts";
 import { encodeActivity } from "./format/tasks.ts";
 import { encodeNextWork, parseNext } from "./next-work.ts";
-import { parsePoll } from "./polls.ts";
 
 export async function pollActivities(call: ApiCall): Promise<ApiAnswer> {
   const { task, status } = await call.service.pollActivities(parsePoll(call));

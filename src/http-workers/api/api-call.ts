@@ -1,8 +1,9 @@
 // Requests to the workflow API, as its handlers see them, and the entries of its route tables.
 import { isoMoment } from "../../kernel/durations.ts";
 import type { HttpRoute, PathNames } from "../../wire/http/route.ts";
-import type { HttpWorkerService } from "../service.ts";
-import type { Fields } from "./fields.ts";
+import type { HttpWorkerService, Poll } from "../service.ts";
+import { LONG_POLL_SECONDS, MOST_POLL_SECONDS } from "./cluster-info.ts";
+import { type Fields, optionalText, optionalWhole, text } from "./fields.ts";
 
 export interface ApiCall<N = unknown> {
   readonly service: HttpWorkerService;
@@ -60,3 +61,16 @@ export type ApiEntry<Path extends string, Name extends string> = Pick<ApiRoute, 
     readonly path: Path;
     readonly handler: (call: ApiCall<PathNames<Name>>) => Promise<ApiAnswer> | ApiAnswer;
   };
+
+/** Common fields of all polls: the worker, its queue and the time limit. */
+export function parsePoll({ fields, gone }: ApiCall): Poll {
+  const seconds = optionalWhole(fields, "timeout_seconds", 0, MOST_POLL_SECONDS) ?? LONG_POLL_SECONDS;
+  return {
+    workerId: text(fields, "worker_id"),
+    queue: text(fields, "task_queue"),
+    build: optionalText(fields, "build_id"),
+    requestId: optionalText(fields, "poll_request_id"),
+    waitMs: seconds * 1_000,
+    gone,
+  };
+}

@@ -6,11 +6,10 @@ import type { RunState } from "../../workflows/history/run-state.ts";
 import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
 import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../tasks/questions.ts";
-import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, parsePoll, type TaskCall } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { encodePage, pageSizeOf, readToken, requestedPageSize } from "./format/history-events.ts";
 import { argumentsOf, CODEC, readPayload } from "./format/payloads.ts";
-import { parsePoll } from "./polls.ts";
 
 const ALL = Number.MAX_SAFE_INTEGER;
 

@@ -7,7 +7,7 @@ import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
 import type { TaskHolder } from "../tasks/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, parsePoll, type TaskCall } from "./api-call.ts";
 import {
   type Fields,
   flag,
@@ -26,7 +26,6 @@ import { encodePage, pageSizeOf, readToken } from "./format/history-events.ts";
 import { statusWord } from "./format/run-fields.ts";
 import { budgetOf, encodeTask } from "./format/tasks.ts";
 import { encodeNextWork, parseNext } from "./next-work.ts";
-import { parsePoll } from "./polls.ts";
 import { encodeValidation } from "./question-handlers.ts";
 import { parseCacheFigures, STICKY_MINOR } from "./worker-handlers.ts";
 

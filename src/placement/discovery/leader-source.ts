@@ -2,8 +2,7 @@
 // watching configured schedulers (watched-schedulers.ts).
 
 import type { LeaderAdmin } from "../../ports/admin.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 
 /** The leader, in this process or in another one. */
 export interface Leader extends LeaderAdmin {

@@ -2,8 +2,7 @@
 // network.
 import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 
 type Reason = { readonly code: string; readonly message: string };
 

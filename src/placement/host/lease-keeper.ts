@@ -2,8 +2,7 @@
 // leader. host-lease.ts has the arithmetic. A host that slept together with its leader is an exception, see
 // slept-lease.ts.
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { ControlStream } from "../../ports/control.ts";
-import type { HostMessage } from "../../ports/control-messages.ts";
+import type { ControlStream, HostMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Leader } from "../discovery/leader-source.ts";
 import type { HostLease } from "../model/host-lease.ts";

@@ -2,8 +2,7 @@
 // placement/model/host-tables.ts decides the meaning of an order.
 import type { ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ControlStream } from "../../ports/control.ts";
-import type { HostMessage, PlacementOrder } from "../../ports/control-messages.ts";
+import type { ControlStream, HostMessage, PlacementOrder } from "../../ports/control-messages.ts";
 import type { HostTables, TablesEffect } from "../model/host-tables.ts";
 import type { StickyClient } from "../sticky/sticky-client.ts";
 import type { HostInstruments } from "./metrics.ts";

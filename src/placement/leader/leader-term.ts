@@ -8,8 +8,9 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { NamespaceFeature, TermFeature } from "../../ports/cluster/leader-feature.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import {
+  type ControlListener,
+  type ControlStream,
   type Hello,
   type HostMessage,
   isShardReport,

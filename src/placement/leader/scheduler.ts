@@ -4,8 +4,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { ElectionResult, SchedulerEntry } from "../../ports/store/coordination.ts";
 import type { Leader, LeaderSource } from "../discovery/leader-source.ts";
 import { localStream } from "../discovery/local-stream.ts";

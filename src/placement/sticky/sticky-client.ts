@@ -10,8 +10,8 @@ import { compareNames } from "../../kernel/names.ts";
 import type { ActiveActor, ActorHost, ActorTypeInfo, ResolvedSticky } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HostFeature } from "../../ports/cluster/host-feature.ts";
-import type { ControlStream } from "../../ports/control.ts";
 import type {
+  ControlStream,
   HostMessage,
   SchedulerMessage,
   StickyAnswer,

@@ -1,7 +1,6 @@
 // The scheduler as the control server sees it.
 import type { LeaderAdmin } from "../admin.ts";
-import type { ControlListener, ControlStream } from "../control.ts";
-import type { HostMessage, SchedulerMessage } from "../control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../control-messages.ts";
 
 export interface SchedulerHost {
   /** The address for hosts; empty while its server is not open. */

@@ -1,8 +1,7 @@
 // The parts of a host that follow its control stream and its lease: sticky actors and shards. The membership
 // of the host drives them, the placement resolver asks them for routes, and host/ connects them.
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
-import type { ControlStream } from "../control.ts";
-import type { HostMessage, SchedulerMessage, ShardOrder, TableHost } from "../control-messages.ts";
+import type { ControlStream, HostMessage, SchedulerMessage, ShardOrder, TableHost } from "../control-messages.ts";
 import type { ShardRouting } from "../placement.ts";
 
 /** `Message`: the messages of the leader for this feature. */

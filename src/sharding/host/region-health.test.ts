@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { invariant } from "../../kernel/errors.ts";
-import type { ControlStream } from "../../ports/control.ts";
-import type { HostMessage } from "../../ports/control-messages.ts";
+import type { ControlStream, HostMessage } from "../../ports/control-messages.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
 import { WAIT } from "../../ports/placement.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";

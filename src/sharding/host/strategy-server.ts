@@ -1,9 +1,10 @@
 // Answers the leader's requests about shards: the decisions of the application's strategy, and numbers of
 // actors. The strategy is code of the application. If it fails, the host answers with the problem; if it
 // hangs, the leader times out.
+
+import { thrownText } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../../kernel/shard-strategy.ts";
-import { thrownText } from "../../kernel/thrown-text.ts";
 import type { ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../../ports/control-messages.ts";
 

@@ -6,8 +6,13 @@ import type { TestContext } from "node:test";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { ControlService, Peer, SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { Hello, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type {
+  ControlListener,
+  ControlStream,
+  Hello,
+  HostMessage,
+  SchedulerMessage,
+} from "../../ports/control-messages.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";

@@ -3,8 +3,7 @@
 import { type ErrorCode, invariant, LimpetError } from "../../kernel/errors.ts";
 import { changesState, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
 import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { WatchListener } from "../../wire/control/client/client.ts";
 import type { SchedulerClient } from "../../wire/control/client/watched-schedulers.ts";
 import { asLimpetError } from "../../wire/control/codec/status.ts";

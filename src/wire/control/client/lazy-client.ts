@@ -3,8 +3,7 @@
 
 import type { LimpetError } from "../../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../../ports/admin.ts";
-import type { ControlListener, ControlStream } from "../../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { ClusterSecurity } from "../../cluster-security.ts";
 import type { ControlClient, WatchListener } from "./client.ts";

@@ -1,8 +1,7 @@
 // A host's stream at the host. It queues the messages of its owner, and checks and passes on the messages of
 // the scheduler. It notifies its owner of its end exactly once.
 import { LimpetError } from "../../../kernel/errors.ts";
-import type { ControlListener, ControlStream } from "../../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
+import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { HostReport, SchedulerReply } from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { ReplyReader, writeFailure, writeHostMessage } from "../codec/message-codec.ts";

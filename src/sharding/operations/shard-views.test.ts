@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
-import { summarise } from "./shard-summaries.ts";
+import { summarise } from "./shard-views.ts";
 
 const host: Omit<ShardsOfHost, "shards" | "actors"> = {
   address: "10.0.0.5:7401",
