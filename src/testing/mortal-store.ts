@@ -1,13 +1,15 @@
 // A store, as one process of a test sees it: records every durable step, can end the process right before or
-// right after one, and never answers requests of an ended process.
+// right after one, and never answers requests of an ended process. The text of a step is for display: one line
+// for a transaction.
 import { interceptStore, type StorePart } from "../ports/store/intercept.ts";
-import type { Reminders } from "../ports/store/reminders.ts";
+import type { Reminders, ReminderWrite } from "../ports/store/reminders.ts";
 import type { Store } from "../ports/store/store.ts";
-import type { Workflows } from "../ports/store/workflows.ts";
+import type { InboxMessage, RunStart, TaskCompletion, Workflows } from "../ports/store/workflows.ts";
+import { readMessage } from "../workflows/definition/messages.ts";
+import { readEventBatch } from "../workflows/engine/events.ts";
 import type { AtStep } from "./durable-steps.ts";
 import { type AppLife, never } from "./life.ts";
 import { ProcessLeases } from "./process-leases.ts";
-import { appendText, arrivalText, closingText, reminderText, settlementText, startText } from "./step-text.ts";
 
 export interface MortalStoreDeps {
   readonly store: Store;
@@ -122,7 +124,7 @@ export class MortalStore {
           for (const { ref, outcome } of batch) if (outcome.kind !== "keep") leases.taskOver(ref);
         },
       },
-      close: { text: closingText },
+      close: { text: ({ workflowId, status }) => `${workflowId}: ${status}` },
       claim: {
         answered: ({ tasks }) => {
           for (const { ref, token, workflowId } of tasks) {
@@ -160,7 +162,9 @@ export class MortalStore {
       },
       settle: {
         text: (batch) =>
-          batch.every(({ kind }) => kind === "release") ? undefined : batch.map(settlementText).join("; "),
+          batch.every(({ kind }) => kind === "release")
+            ? undefined
+            : batch.map(({ kind }) => `reminder ${kind}`).join("; "),
         answered: (_, batch) => leases.settled(batch),
       },
       rewrite: {
@@ -195,3 +199,24 @@ export class MortalStore {
     };
   }
 }
+
+const nameIn = (event: object): string =>
+  "name" in event && typeof event.name === "string" ? ` ${event.name}` : "change" in event ? ` ${event.change}` : "";
+
+const eventsText = (data: string): string =>
+  readEventBatch(data)
+    .events.map((event) => `${event.kind}${nameIn(event)}`)
+    .join(", ");
+
+const startText = ({ workflowId, first }: RunStart): string => `${workflowId}: ${eventsText(first.data)}`;
+
+function arrivalText({ workflowId, data }: InboxMessage): string {
+  const { message } = readMessage(data);
+  return `to ${workflowId}: ${message.kind}${nameIn(message)}`;
+}
+
+const appendText = ({ batch: page, outcome }: TaskCompletion, workflowId: string): string =>
+  `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${outcome.kind === "rest" ? ", rests" : ""}`;
+
+const reminderText = (write: ReminderWrite): string =>
+  `reminder ${write.key.type}/${write.key.id}/${write.key.name} ${write.kind === "set" ? "set" : "cancelled"}`;
