@@ -146,7 +146,7 @@ export interface TaskCompletion {
 export type CompletionOutcome =
   | {
       readonly kind: "done";
-      /** The number of all deliveries; more than were taken: there is work to do. */
+      /** All deliveries before the messages of this step; more than were taken: there is work to do. */
       readonly arrived: number;
       readonly starts: readonly StartOutcome[];
       /** A client in another process waits for its end. */

@@ -54,6 +54,14 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   const AFTER = { reminders: ["of the child", "timer"], child: "running", idle: "ready", arrived: 1 };
 
   describe("steps with attachments", () => {
+    test("a step delivers a message to its own run, but does not report it", async () => {
+      const it = site();
+      const held = await it.held("a");
+      const outcome = await it.append(held, { outcome: KEEP, messages: [it.arrivalOf("a", "k")] });
+      assert.deepEqual(outcome, { kind: "done", arrived: 0, starts: [], isWatched: false });
+      assert.equal((await it.task("a")).arrived, 1);
+    });
+
     for (const task of [KEEP, REST, closeAs()]) {
       test(`all attachments are applied with the step (${task.kind})`, async () => {
         const it = site();

@@ -71,6 +71,7 @@ export class RunSteps {
     }
     const left = outcome.kind === "close" && outcome.status === "continued" ? leftOver(run, taken) : [];
     this.#step(run as OpenRun, append);
+    const { arrived } = task;
     const started = starts.map((start) => this.start(start));
     for (const [i, { refusal }] of starts.entries()) {
       if (refusal !== undefined && !started[i]!.isNew) this.arrive(refusal);
@@ -79,7 +80,7 @@ export class RunSteps {
     // The run that continues this one is the open one by now.
     const { namespace, workflowId } = run;
     for (const one of left) this.arrive({ ...one, namespace, workflowId, runId: undefined });
-    return { kind: "done", arrived: task.arrived, starts: started, isWatched: run.isWatched };
+    return { kind: "done", arrived, starts: started, isWatched: run.isWatched };
   }
 
   close({ runId, status, batch: page, result, reminders, messages: arrivals, ...key }: Closing): boolean {
