@@ -1,6 +1,6 @@
 // A store, as one process of a test sees it: records every durable step, can end the process right before or
-// right after one, and never answers requests of an ended process. The text of a step is for display: one line
-// for a transaction.
+// right after one, and never answers requests of an ended process. The text of a step is for display: one
+// line for a transaction.
 import { interceptStore, type StorePart } from "../ports/store/intercept.ts";
 import type { Reminders, ReminderWrite } from "../ports/store/reminders.ts";
 import type { Store } from "../ports/store/store.ts";
