@@ -10,7 +10,7 @@ import { eachOnce, type Pinger, pingOneByOne } from "./load.ts";
 /** One of the two is measured for this long, or for so many calls, before it is the other's turn. */
 const TURN = { ms: 10, calls: 4_096 } as const;
 
-export function compareCalls(
+function compareCalls(
   one: readonly Pinger[],
   other: readonly Pinger[],
   inFlight: number,

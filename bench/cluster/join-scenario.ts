@@ -17,7 +17,7 @@ export interface JoinScenario {
   readonly joining: readonly string[];
 }
 
-export function scenarioOf(params: Params): JoinScenario {
+function scenarioOf(params: Params): JoinScenario {
   const types = Array.from({ length: Number(params.types) }, (_, index) => `type-${index}`);
   return { hosts: Number(params.hosts), types, joining: params.joinsWith === "all" ? types : types.slice(0, 1) };
 }

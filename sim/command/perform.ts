@@ -41,7 +41,7 @@ function everythingOf(stage: Stage): readonly string[] {
   return lines;
 }
 
-export const isSame = (one: Outcome, other: Outcome): boolean =>
+const isSame = (one: Outcome, other: Outcome): boolean =>
   one.trace === other.trace && one.steps === other.steps && one.violations.length === other.violations.length;
 
 async function determinismBroken(

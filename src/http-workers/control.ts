@@ -315,7 +315,7 @@ function wasDone(error: unknown): never {
   throw isLimpetError(error, "STORE_UNAVAILABLE") ? maybeDone(error.message) : error;
 }
 
-export function checkSize(wire: Wire, what: string): void {
+function checkSize(wire: Wire, what: string): void {
   const bytes = JSON.stringify(wire)?.length ?? 0;
   if (bytes > LIMITS.workflowPayloadBytes) throw tooLarge(what, bytes, LIMITS.workflowPayloadBytes);
 }

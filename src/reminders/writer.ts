@@ -162,7 +162,7 @@ export class BatchedReminderWriter implements ReminderWriter {
 }
 
 /** An unreadable reminder is shown as such, so that it does not hide the others. */
-export function infoOf(name: string, { at, number, attempt }: Tick, content: ReminderContent): ReminderInfo {
+function infoOf(name: string, { at, number, attempt }: Tick, content: ReminderContent): ReminderInfo {
   const info = { name, next: at, number, attempt };
   try {
     const { schedule } = decodePlan(content.schedule);

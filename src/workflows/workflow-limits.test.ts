@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
+import { OPTIONS } from "../config/options.ts";
 import { blockedBy, go, hasCode, healthy, isWell, NAMESPACE, step } from "../host/faults-kit.test.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type TestApp, testLimpet } from "../testing.ts";
@@ -10,9 +11,10 @@ import { VirtualClock } from "../world/virtual-clock.ts";
 import type { WorkflowHandle } from "./client/client.ts";
 import { update, workflow } from "./definition/definition.ts";
 import { type HistoryEvent, writeEventBatch } from "./engine/events.ts";
-import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "./engine/history-budget.ts";
+import { HISTORY_SUGGESTED_EVENTS } from "./engine/history-budget.ts";
 
 const MiB = 1024 * 1024;
+const HISTORY_MOST_EVENTS = Number(OPTIONS.workerHistoryEvents.default);
 
 describe("histories at their limit", () => {
   const listens = workflow("listens", async (ctx) => {

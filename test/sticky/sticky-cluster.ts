@@ -246,10 +246,7 @@ export class StickyCluster implements AsyncDisposable {
 }
 
 /** Many requests, some of them at a time. */
-export async function inBatches<In, Out>(
-  all: readonly In[],
-  ask: (one: In, index: number) => Promise<Out>,
-): Promise<Out[]> {
+async function inBatches<In, Out>(all: readonly In[], ask: (one: In, index: number) => Promise<Out>): Promise<Out[]> {
   const answers: Out[] = [];
   for (let i = 0; i < all.length; i += AT_ONCE) {
     const batch = all.slice(i, i + AT_ONCE).map((one, j) => ask(one, i + j));

@@ -10,7 +10,7 @@ const PATIENCE_MS = 500_000;
  * This machine's environment without additions of a test runner or a running npm script, and with this Node
  * first.
  */
-export function plainEnvironment(): Record<string, string> {
+function plainEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
       !/^(LIMPET_|PG|NO_COLOR$|FORCE_COLOR$|INIT_CWD$|NODE$|NODE_(?!EXTRA_CA_CERTS))/.test(name) &&

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 
 /** Ranges do not overlap, so that tests that run at once do not take each other's ports. */
 export const DATABASE_PORTS = [20_000, 32_000] as const;
-export const SCHEDULER_PORTS = [12_000, 20_000] as const;
+const SCHEDULER_PORTS = [12_000, 20_000] as const;
 
 export async function freePort([from, to]: readonly [from: number, to: number] = SCHEDULER_PORTS): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {

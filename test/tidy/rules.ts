@@ -70,7 +70,7 @@ export function sourceFiles(): SourceFile[] {
 }
 
 /** The folder that a file is counted under: two levels below src, one elsewhere. */
-export function areaOf(path: string): string {
+function areaOf(path: string): string {
   const parts = path.split("/").slice(0, -1);
   return parts.slice(0, parts[0] === "src" ? 2 : 1).join("/");
 }

@@ -56,7 +56,7 @@ export class Figures {
   }
 }
 
-export function showCount(count: number): string {
+function showCount(count: number): string {
   if (count >= 1e6) return `${(count / 1e6).toFixed(1)} M`;
   return count >= 1e4 ? `${Math.round(count / 1e3)} k` : `${count}`;
 }

@@ -39,7 +39,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
 }
 
 /** Runs the job, and prints events of the first run as they occur. */
-export function printRun(job: Job, terminal: Terminal, verbose: boolean): Promise<Report> {
+function printRun(job: Job, terminal: Terminal, verbose: boolean): Promise<Report> {
   for (const line of headerOf(planOf(job))) terminal.line(line);
   terminal.line();
   let first: Stage | undefined;

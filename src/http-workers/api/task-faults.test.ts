@@ -2,12 +2,13 @@
 // disappears, one that fails every task. Other runs continue.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { OPTIONS } from "../../config/options.ts";
 import { type TestApp, testLimpet } from "../../testing.ts";
 import { type HistoryEvent, writeEventBatch } from "../../workflows/engine/events.ts";
-import { HISTORY_MOST_EVENTS } from "../../workflows/engine/history-budget.ts";
 import { Api, type ApiResponse, envelope, type Json } from "./api-kit.test.ts";
 
 const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
+const HISTORY_MOST_EVENTS = Number(OPTIONS.workerHistoryEvents.default);
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 

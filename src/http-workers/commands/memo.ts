@@ -8,7 +8,7 @@ export const MEMO_LIMITS = { entries: 100, valueBytes: 10_240, totalBytes: 65_53
 /** A key with digits only would be a number in some languages. */
 const KEY = /^(?!-?\d+$)[A-Za-z0-9_.:-]{1,64}$/;
 
-export const isMemoKey = (key: string): boolean => KEY.test(key);
+const isMemoKey = (key: string): boolean => KEY.test(key);
 
 /** The memo with these changes; throws WORKFLOW_INVALID when a worker could not read it. */
 export function checkMemo(memo: Readonly<Record<string, unknown>>, changes: Wire): Record<string, unknown> {

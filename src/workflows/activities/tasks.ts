@@ -214,5 +214,5 @@ export class ActivityTasks {
   }
 }
 
-export const lost = (): LimpetError =>
+const lost = (): LimpetError =>
   new LimpetError("LEASE_LOST", "another worker may have the activity, or its run does not wait for it");

@@ -64,7 +64,7 @@ export function mayContinue({ build, definition }: Pin, type: string, code: Work
   return build === undefined || build === code.build || code.compatible.includes(build);
 }
 
-export const definitionOf = (type: string, { definitions }: Pick<WorkerCode, "definitions">): string | undefined =>
+const definitionOf = (type: string, { definitions }: Pick<WorkerCode, "definitions">): string | undefined =>
   (Object.hasOwn(definitions, type) && definitions[type]) || undefined;
 
 /** From the row that a local or remote worker registered. */

@@ -88,7 +88,7 @@ export function fingerprintOf({ name, run }: AnyWorkflow): string {
   return [...words].map((word) => word.toString(16).padStart(8, "0")).join("");
 }
 
-export function checkWorkflowName(name: unknown): asserts name is string {
+function checkWorkflowName(name: unknown): asserts name is string {
   checked("workflow", name);
 }
 

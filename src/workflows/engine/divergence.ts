@@ -2,7 +2,7 @@
 import type { CommandEvent } from "./events.ts";
 
 /** The identity of a command. Other values may differ, because code may be corrected. */
-export function commandSubject(command: CommandEvent): string {
+function commandSubject(command: CommandEvent): string {
   switch (command.kind) {
     case "ActivityScheduled":
       return command.name;

@@ -7,8 +7,6 @@ import { LimpetError } from "../../kernel/errors.ts";
 
 export const HISTORY_SUGGESTED_EVENTS = 8_000;
 export const HISTORY_SUGGESTED_BYTES = 4 * 1024 * 1024;
-export const HISTORY_MOST_EVENTS = 50_000;
-export const HISTORY_MOST_BYTES = 50 * 1024 * 1024;
 
 export interface HistorySize {
   readonly events: number;

@@ -21,7 +21,7 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
  * A run with a full history waits for an operator or for a worker with a higher limit; a run with lost
  * attempts waits for an operator.
  */
-export const PARKED_MS = 3_600_000;
+const PARKED_MS = 3_600_000;
 const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_LOST"];
 
 /** The pause before the next claim. */

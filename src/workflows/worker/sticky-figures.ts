@@ -25,7 +25,7 @@ export interface StickyFiguresDeps {
  * evicted it. Tasks without an affinity are neither hits nor misses. A worker may report more misses than
  * that, so misses are capped at the tasks.
  */
-export function hitsAndMisses(minute: MinuteOfClaims): { readonly hits: number; readonly misses: number } {
+function hitsAndMisses(minute: MinuteOfClaims): { readonly hits: number; readonly misses: number } {
   const { sticky_hit_expected: expected, forced_cold_replay: forced } = minute;
   const missed = Math.min(minute.miss, expected);
   return { hits: expected - missed, misses: missed + forced };

@@ -11,12 +11,7 @@ import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } 
 import { readPayload } from "./payloads.ts";
 
 /** Fields that change the meaning of a command and are not supported. */
-export const REFUSED_FIELDS = [
-  "worker_session",
-  "cancellation_scope_id",
-  "cancellation_cleanup",
-  "workflow_stream",
-] as const;
+const REFUSED_FIELDS = ["worker_session", "cancellation_scope_id", "cancellation_cleanup", "workflow_stream"] as const;
 
 const MOST_DEEP = 32;
 const MOST_STEP = 10_000_000;

@@ -320,7 +320,7 @@ function parallel(group: ParallelGroup | undefined): Payload {
 const isSelected = (group: ParallelGroup): boolean => selectionOf(group)?.id === group.id;
 
 /** The error without its stack, which never leaves a process. */
-export function failurePayload({ message, error, errorCode, cause }: SerializedError): Payload {
+function failurePayload({ message, error, errorCode, cause }: SerializedError): Payload {
   const name = error?.name ?? cause?.name ?? errorCode;
   return {
     message,

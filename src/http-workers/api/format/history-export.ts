@@ -72,7 +72,7 @@ function integrityOf(bundle: unknown): Record<string, unknown> {
 }
 
 /** Serializes with sorted keys and in ASCII. */
-export const canonical = (value: unknown): string =>
+const canonical = (value: unknown): string =>
   sorted(JSON.parse(JSON.stringify(value))).replace(
     /[\u0080-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,

@@ -61,7 +61,7 @@ export function readInput({ input }: Fields): Wire {
   return readArguments(input, "input");
 }
 
-export function argumentsToInput(args: Wire): Wire {
+function argumentsToInput(args: Wire): Wire {
   if (!Array.isArray(args)) return args;
   if (args.length === 0) return NOTHING;
   return args.length === 1 && !Array.isArray(args[0]) ? args[0] : args;
