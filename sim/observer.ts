@@ -146,8 +146,8 @@ export interface Observer {
   activityEnded?(run: ActivityRun, isDone: boolean): void;
   /** Runs were started outside a commit or a step. */
   begun?(process: Process, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
-  arrived?(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
-  appended?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
+  delivered?(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
+  completed?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
   closed?(process: Process, closing: Closing, isDone: boolean): void;
   polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

@@ -133,11 +133,11 @@ export class Stage {
       started: (station, batch, outcomes) => {
         for (const one of this.observers) one.begun?.(process(station), batch, outcomes);
       },
-      arrived: (station, batch, outcomes) => {
-        for (const one of this.observers) one.arrived?.(process(station), batch, outcomes);
+      delivered: (station, batch, outcomes) => {
+        for (const one of this.observers) one.delivered?.(process(station), batch, outcomes);
       },
-      appended: (station, batch, outcomes) => {
-        for (const one of this.observers) one.appended?.(process(station), batch, outcomes);
+      completed: (station, batch, outcomes) => {
+        for (const one of this.observers) one.completed?.(process(station), batch, outcomes);
       },
       ended: (station, closing, isDone) => {
         for (const one of this.observers) one.closed?.(process(station), closing, isDone);

@@ -41,8 +41,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: STEPS,
-        before: `} else if (outcome.kind === "rest" && task.arrived > task.taken) {`,
-        after: `} else if (outcome.kind === "rest" && task.arrived < task.taken) {`,
+        before: `} else if (outcome.kind === "rest" && task.delivered > task.taken) {`,
+        after: `} else if (outcome.kind === "rest" && task.delivered < task.taken) {`,
       },
     ],
   },
@@ -128,7 +128,7 @@ export const WORKFLOWS: readonly Bug[] = [
       {
         file: "src/stores/memory/memory-store.ts",
         before: `    if (row.epoch !== epoch || row.version !== version) return "fenced";`,
-        after: `    if (starts !== undefined || arrivals !== undefined) this.workflows.bring(starts ?? [], arrivals ?? []);
+        after: `    if (starts !== undefined || messages !== undefined) this.workflows.apply(starts ?? [], messages ?? []);
     if (row.epoch !== epoch || row.version !== version) return "fenced";`,
       },
     ],
@@ -170,9 +170,9 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: TASKS,
-        before: "      if (!bindings.has(bound)) continue;\n      const binds = bindings.get(bound);\n",
+        before: "      if (!pins.has(pinned)) continue;\n      const nextPin = pins.get(pinned);\n",
         after:
-          "      if (!isSticky && !bindings.has(bound)) continue;\n      const binds = bindings.get(bound) ?? bound;\n",
+          "      if (!isSticky && !pins.has(pinned)) continue;\n      const nextPin = pins.get(pinned) ?? pinned;\n",
       },
     ],
   },
@@ -331,7 +331,7 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: "src/workflows/worker/batched-store.ts",
-        before: "resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),",
+        before: "resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isAmbiguous: true }),",
         after: "",
       },
     ],

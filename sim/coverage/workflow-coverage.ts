@@ -109,10 +109,10 @@ export class WorkflowCoverage implements Observer {
   #moved({ stored }: SeenRun, cause: Cause): void {
     if (cause.kind === "give back" && cause.counted && cause.back.problem === undefined)
       this.#stage.reach("workflow: released");
-    if (cause.kind !== "append") return;
+    if (cause.kind !== "complete") return;
     if (cause.outcome.kind === "lost") this.#stage.reach("workflow: a step too late");
     else if (cause.isAgain) this.#stage.reach("workflow: a step repeated");
-    else if (cause.append.outcome.kind === "rest" && stored.task?.state === "ready") {
+    else if (cause.completion.outcome.kind === "rest" && stored.task?.state === "ready") {
       this.#stage.reach("workflow: ready again at rest");
     }
   }
@@ -150,13 +150,13 @@ export class WorkflowCoverage implements Observer {
 
   committed(
     _process: unknown,
-    { starts = [], messages: arrivals = [] }: Commit,
+    { starts = [], messages = [] }: Commit,
     _key: unknown,
     outcome: CommitVerdict,
   ): void {
     if (starts.length > 0 && outcome === "committed") this.#stage.reach("workflow: started by a turn");
     if (starts.length > 0 && outcome === "fenced") this.#stage.reach("workflow: start fenced");
-    if (arrivals.length > 0 && outcome === "fenced") this.#stage.reach("workflow: signal fenced");
+    if (messages.length > 0 && outcome === "fenced") this.#stage.reach("workflow: signal fenced");
   }
 
   activityBegan({ key, attempt }: ActivityRun): void {

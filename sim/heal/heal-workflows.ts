@@ -37,7 +37,7 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
     if (waitsForNobody(stage, runsOf(stage).byRunId.get(runId))) continue;
     const { state, attempt, problem, arrived, taken, at } = task!;
     const now = stage.world.database.now;
-    const how = `${state}${at === undefined ? "" : ` ${at - now} ms`}, attempt ${attempt}, ${taken} of ${arrived} arrivals taken`;
+    const how = `${state}${at === undefined ? "" : ` ${at - now} ms`}, attempt ${attempt}, ${taken} of ${arrived} messages taken`;
     const why = problem === undefined ? "" : `, ${problem}`;
     stage.violation(
       "workflow progress",

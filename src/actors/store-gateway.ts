@@ -90,11 +90,11 @@ export class StoreGateway {
   }
 }
 
-function weightOf({ write, reminders, starts, messages: arrivals }: Commit): number {
+function weightOf({ write, reminders, starts, messages }: Commit): number {
   let weight = "data" in write ? write.data.length : 0;
   for (const one of reminders ?? []) weight += one.kind === "set" ? (one.content.data?.length ?? 0) + 200 : 100;
   for (const { first } of starts ?? []) weight += first.data.length + 500;
-  for (const { data } of arrivals ?? []) weight += data.length + 200;
+  for (const { data } of messages ?? []) weight += data.length + 200;
   return weight;
 }
 

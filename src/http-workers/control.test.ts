@@ -20,7 +20,7 @@ const REQUEST: StartRequest = {
   build: undefined,
 };
 
-function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () => Promise<never>): RemoteControl {
+function control(outcome: Pick<StartOutcome, "isNew" | "isAmbiguous">, find?: () => Promise<never>): RemoteControl {
   const { workflows } = new MemoryStore();
   const dispatcher = new CommandDispatcher({
     namespace: "default",
@@ -41,7 +41,7 @@ function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () =
 
 it("a duplicate start is rejected as certain only if every attempt at it was answered", async () => {
   await assert.rejects(control({ isNew: false }).start(REQUEST), { reason: "duplicate_not_allowed", retry: "never" });
-  await assert.rejects(control({ isNew: false, isInDoubt: true }).start(REQUEST), {
+  await assert.rejects(control({ isNew: false, isAmbiguous: true }).start(REQUEST), {
     code: "COMMIT_UNKNOWN",
     retry: "unknown",
   });

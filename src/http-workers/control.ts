@@ -98,10 +98,10 @@ export class RemoteControl {
     };
     const start = this.#deps.dispatcherOf(queue).start(details, { queue, at, build });
     const started = readEventBatch(start.first.data).events[0] as Started;
-    const { runId, isNew, isInDoubt } = await this.#deps.start(start, started, at);
+    const { runId, isNew, isAmbiguous } = await this.#deps.start(start, started, at);
     if (!isNew && request.onDuplicate === "fail") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
-      if (isInDoubt) throw maybeDone(what);
+      if (isAmbiguous) throw maybeDone(what);
       throw new Refused(409, "duplicate_not_allowed", what, { workflow_id: workflowId, run_id: runId });
     }
     const run = await store.find({ namespace, workflowId, runId }).catch(wasDone);
@@ -135,14 +135,14 @@ export class RemoteControl {
 
   /** The first event of a run. */
   async startedOf({ ref }: StoredRun): Promise<Started> {
-    const { pages } = await this.#deps.store.history(ref, 0, 1);
-    return readEventBatch(pages[0]!.data).events[0] as Started;
+    const { batches } = await this.#deps.store.history(ref, 0, 1);
+    return readEventBatch(batches[0]!.data).events[0] as Started;
   }
 
   /** The time of the last event. */
   async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
-    const { pages } = await this.#deps.store.history(ref, events - 1, 1);
-    const last = pages.at(-1);
+    const { batches } = await this.#deps.store.history(ref, events - 1, 1);
+    const last = batches.at(-1);
     return last === undefined ? undefined : readEventBatch(last.data).at;
   }
 
@@ -203,7 +203,7 @@ export class RemoteControl {
     for (let [last, isCut] = [0, true]; isCut; ) {
       const read = await store.history(ref, last, READ_BYTES);
       isCut = read.isCut;
-      for (const { from, count, data } of read.pages) {
+      for (const { from, count, data } of read.batches) {
         last = from + count - 1;
         const found = readEventBatch(data).events.find((event) => event.kind === "CleanupRequested");
         if (found !== undefined) return found;
@@ -281,7 +281,7 @@ export class RemoteControl {
     for (let isCut = true; isCut; ) {
       const read = await this.#deps.store.history(ref, last, READ_BYTES);
       isCut = read.isCut;
-      for (const { from, count, data } of read.pages) {
+      for (const { from, count, data } of read.batches) {
         last = from + count - 1;
         for (const event of readEventBatch(data).events) {
           if (!("id" in event) || event.id !== id) continue;

@@ -86,7 +86,7 @@ export class HttpWorkerService implements HttpWorkers {
       historyLimit: deps.historyLimit,
       maxLostAttempts: deps.maxLostAttempts,
       runs: this.runs,
-      written: (append, _, runId) => this.#written(append, runId),
+      written: (completion, _, runId) => this.#written(completion, runId),
       claimed: (mode) => {
         this.claims.add(mode);
         deps.claimed(mode);
@@ -113,7 +113,7 @@ export class HttpWorkerService implements HttpWorkers {
       now,
       dispatcherOf,
       start: (start, started, at) => deps.start(start, started, at),
-      deliver: (arrival) => deps.deliver(arrival),
+      deliver: (message) => deps.deliver(message),
       query: (run, name, input) => deps.query(run, name, input),
       validate: (run, name, input) => this.#validate(run, name, input),
       checkCleanup: (run) => this.#checkCleanup(run),

@@ -1,6 +1,6 @@
 // The registration of a remote worker, and its format in the store. Pure.
 import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
-import type { WorkerCode } from "../workflows/definition/bindings.ts";
+import type { WorkerCode } from "../workflows/definition/pins.ts";
 import { cacheOf, type RunCacheFigures } from "../workflows/worker/run-cache.ts";
 
 /** The handlers of a workflow type, as its worker registered them. */

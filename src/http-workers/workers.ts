@@ -3,7 +3,7 @@
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
-import { mayContinue, readPin } from "../workflows/definition/bindings.ts";
+import { mayContinue, readPin } from "../workflows/definition/pins.ts";
 import type { RunCacheFigures } from "../workflows/worker/run-cache.ts";
 import { Refused } from "./refusal.ts";
 import { type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
@@ -227,11 +227,11 @@ export class RemoteWorkers {
 
   /** Live workers that may claim that run. */
   async thatRun({ queue, pinned, type }: StoredRun): Promise<RemoteWorker[]> {
-    const binding = readPin(pinned);
+    const pin = readPin(pinned);
     const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
     const workers = rows.map(readWorker).filter((worker) => worker !== undefined);
     return workers.filter(
-      (worker) => worker.workflowTypes.includes(type) && mayContinue(binding, type, remoteCode(worker)),
+      (worker) => worker.workflowTypes.includes(type) && mayContinue(pin, type, remoteCode(worker)),
     );
   }
 

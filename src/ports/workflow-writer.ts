@@ -25,7 +25,7 @@ export interface WorkflowWriter {
   signal(workflowId: string, name: string, input: unknown): InboxMessage;
   cancel(workflowId: string, reason: string): InboxMessage;
   /** Writes them in their own transaction. */
-  write(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): Promise<void>;
+  write(starts: readonly RunStart[], messages: readonly InboxMessage[]): Promise<void>;
   /** The writes are durable: ready tasks need no search. */
   written(): void;
 }

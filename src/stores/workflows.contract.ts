@@ -1,13 +1,13 @@
 // The contract of workflows on every store, as one suite: memory, SQLite and PostgreSQL all run it. It opens
 // the store once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
-import { workflowArrivalsContract } from "./contract/workflows-arrivals.contract.ts";
 import { workflowBuildsContract } from "./contract/workflows-builds.contract.ts";
 import { workflowClaimsContract } from "./contract/workflows-claims.contract.ts";
 import { workflowClosingContract } from "./contract/workflows-closing.contract.ts";
 import { workflowCommitsContract } from "./contract/workflows-commits.contract.ts";
 import { workflowContinuingContract } from "./contract/workflows-continuing.contract.ts";
 import { workflowCrowdContract } from "./contract/workflows-crowd.contract.ts";
+import { workflowDeliveryContract } from "./contract/workflows-delivery.contract.ts";
 import { workflowEndsContract } from "./contract/workflows-ends.contract.ts";
 import { workflowLeasesContract } from "./contract/workflows-leases.contract.ts";
 import { workflowLostContract } from "./contract/workflows-lost.contract.ts";
@@ -26,7 +26,7 @@ export type { OpenedWorkflows, WorkflowsOptions } from "./contract/workflows-sha
 /** All parts of the suite, so that one can run alone while a store is being written. */
 export const workflowParts = {
   starts: workflowStartsContract,
-  arrivals: workflowArrivalsContract,
+  delivery: workflowDeliveryContract,
   steps: workflowStepsContract,
   together: workflowTogetherContract,
   continuing: workflowContinuingContract,

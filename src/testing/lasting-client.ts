@@ -93,7 +93,7 @@ class LastingClient {
       runId,
       result: (options) => ask((handle) => handle.result(options)),
       signal: async (name: string | { readonly signal: string }, input?: unknown) =>
-        this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input)),
+        this.#deliver(this.#now.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input)),
       query: (name: unknown, input?: unknown) => ask((handle) => handle.query(name as string, input)) as never,
       // All attempts use the same update id.
       update: (name: unknown, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>
@@ -106,10 +106,10 @@ class LastingClient {
   }
 
   /** All attempts deliver the same message, so a repeated one counts once. */
-  async #arrive(arrival: InboxMessage): Promise<void> {
+  async #deliver(message: InboxMessage): Promise<void> {
     await this.#machine.ask(async (process) => {
-      const outcome = await sendTo(process.store.workflows, arrival);
-      if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);
+      const outcome = await sendTo(process.store.workflows, message);
+      if (outcome.kind === "closed") throw closed(message.workflowId, outcome.status);
       process.workflows.worker.nudgeAll();
       process.workflows.remote.nudge();
     }, "ask again");

@@ -116,10 +116,10 @@ export class MortalStore {
           }
         },
       },
-      deliver: { text: (batch) => batch.map(arrivalText).join("; ") },
-      append: {
+      deliver: { text: (batch) => batch.map(messageText).join("; ") },
+      complete: {
         text: (batch) =>
-          batch.map((append) => appendText(append, this.#runs.get(append.ref) ?? `run ${append.ref}`)).join("; "),
+          batch.map((one) => completionText(one, this.#runs.get(one.ref) ?? `run ${one.ref}`)).join("; "),
         answered: (_, batch) => {
           for (const { ref, outcome } of batch) if (outcome.kind !== "keep") leases.taskOver(ref);
         },
@@ -210,13 +210,13 @@ const eventsText = (data: string): string =>
 
 const startText = ({ workflowId, first }: RunStart): string => `${workflowId}: ${eventsText(first.data)}`;
 
-function arrivalText({ workflowId, data }: InboxMessage): string {
+function messageText({ workflowId, data }: InboxMessage): string {
   const { message } = readMessage(data);
   return `to ${workflowId}: ${message.kind}${nameIn(message)}`;
 }
 
-const appendText = ({ batch: page, outcome }: TaskCompletion, workflowId: string): string =>
-  `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${outcome.kind === "rest" ? ", rests" : ""}`;
+const completionText = ({ batch, outcome }: TaskCompletion, workflowId: string): string =>
+  `${workflowId}: ${batch === undefined ? "nothing new" : eventsText(batch.data)}${outcome.kind === "rest" ? ", rests" : ""}`;
 
 const reminderText = (write: ReminderWrite): string =>
   `reminder ${write.key.type}/${write.key.id}/${write.key.name} ${write.kind === "set" ? "set" : "cancelled"}`;

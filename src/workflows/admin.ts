@@ -23,9 +23,9 @@ import {
   type WorkflowView,
 } from "../ports/workflow-admin.ts";
 import { closed, type WorkflowClient } from "./client/client.ts";
-import { readPin } from "./definition/bindings.ts";
 import { checkWorkflowId } from "./definition/definition.ts";
 import { activityType, readActivity } from "./definition/messages.ts";
+import { readPin } from "./definition/pins.ts";
 import { readEventBatch, type Started } from "./engine/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "./engine/explain-run.ts";
 import {
@@ -161,11 +161,11 @@ export class StoredWorkflows implements WorkflowAdmin {
     }) => boolean,
   ): Promise<void> {
     for (let last = after; last < events; ) {
-      const { pages } = await this.#deps.store.history(ref, last, READ_BYTES);
-      if (pages.length === 0) return;
-      for (const { from, count, data } of pages) {
-        const { at, events: page } = readEventBatch(data);
-        for (const [i, event] of page.entries()) {
+      const { batches } = await this.#deps.store.history(ref, last, READ_BYTES);
+      if (batches.length === 0) return;
+      for (const { from, count, data } of batches) {
+        const { at, events: more } = readEventBatch(data);
+        for (const [i, event] of more.entries()) {
           // A page may begin before the requested event.
           if (from + i > last && !see({ number: from + i, at, event })) return;
         }

@@ -18,7 +18,7 @@ async function openBuild(store: MemoryStore, build: string, more: { readonly com
 }
 
 describe("runs and builds", () => {
-  it("a run is bound to the build of its first worker, and waits for it", async () => {
+  it("a run is pinned to the build of its first worker, and waits for it", async () => {
     const store = new MemoryStore();
     const one = await openBuild(store, "1");
     const handle = await one.workflows.start("halves", { id: "h", input: undefined });
@@ -63,7 +63,7 @@ describe("runs and builds", () => {
     assert.equal(await result, "2 2");
   });
 
-  it("a run of a worker without a build is bound to none", async () => {
+  it("a run of a worker without a build is pinned to none", async () => {
     const store = new MemoryStore();
     const one = await openBuild(store, "");
     await one.workflows.start("halves", { id: "h", input: undefined });
@@ -117,7 +117,7 @@ describe("children and builds", () => {
   const buildOf = async (store: MemoryStore, workflowId: string) =>
     (await store.workflows.find({ namespace: "default", workflowId }))?.pinned;
 
-  it("a child is bound to the build of its parent, and newer code leaves it alone", async () => {
+  it("a child is pinned to the build of its parent, and newer code leaves it alone", async () => {
     const store = new MemoryStore();
     const one = await openWith(store, "1", parentOf());
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -136,7 +136,7 @@ describe("children and builds", () => {
     assert.equal(await result, "1 1");
   });
 
-  it("a child gets its parent's binding, also when a compatible build runs the parent", async () => {
+  it("a child gets its parent's pin, also when a compatible build runs the parent", async () => {
     const store = new MemoryStore();
     const one = await openWith(store, "1", parentOf());
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -152,7 +152,7 @@ describe("children and builds", () => {
     assert.equal(await result, "2 2");
   });
 
-  it("a child without code on its parent's worker is bound by its own first worker", async () => {
+  it("a child without code on its parent's worker is pinned by its own first worker", async () => {
     const store = new MemoryStore();
     const open = (build: string, flow: AnyWorkflow) =>
       testLimpet({ workflows: [flow], stateStore: store, worker: { build } });
@@ -165,7 +165,7 @@ describe("children and builds", () => {
     assert.equal(await buildOf(store, "child"), "2");
   });
 
-  it("a child in another queue is not bound by its parent, whose build has no meaning there", async () => {
+  it("a child in another queue is not pinned by its parent, whose build has no meaning there", async () => {
     const store = new MemoryStore();
     await using one = await openWith(store, "1", parentOf({ queue: "other" }));
     await one.workflows.start("parent", { id: "p", input: undefined });

@@ -6,8 +6,8 @@ import type { RunStart } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { readPin } from "./definition/bindings.ts";
 import { type AnyWorkflow, fingerprintOf, query, workflow } from "./definition/definition.ts";
+import { readPin } from "./definition/pins.ts";
 
 const whose = query<string>("whose");
 
@@ -30,7 +30,7 @@ const PINNED = { pinning: "definition" };
 const open = (store: MemoryStore, code: AnyWorkflow, worker: object = PINNED, more: object = {}) =>
   testLimpet({ workflows: [code], stateStore: store, worker, ...more });
 
-const boundTo = async (store: MemoryStore, workflowId = "h") =>
+const pinOf = async (store: MemoryStore, workflowId = "h") =>
   readPin((await store.workflows.find({ namespace: "default", workflowId }))?.pinned);
 
 /** A run that rests in its first half after its process ended. */
@@ -44,9 +44,9 @@ async function begunBy(code: AnyWorkflow, worker?: object, how: object = {}): Pr
 }
 
 describe("pinning to definitions", () => {
-  it("a run is bound to the code that begins it, and waits for it", async () => {
+  it("a run is pinned to the code that begins it, and waits for it", async () => {
     const store = await begunBy(first);
-    assert.deepEqual(await boundTo(store), { build: undefined, definition: fingerprintOf(first) });
+    assert.deepEqual(await pinOf(store), { build: undefined, definition: fingerprintOf(first) });
     const other = await open(store, second);
     await other.workflows.get("h").signal("go", undefined);
     await other.advance("1h");
@@ -58,20 +58,20 @@ describe("pinning to definitions", () => {
     assert.equal(await result, "first first");
   });
 
-  it("a run is bound by its first worker when the process that started it lacks the code", async () => {
+  it("a run is pinned by its first worker when the process that started it lacks the code", async () => {
     const store = new MemoryStore();
     await using client = await testLimpet({ stateStore: store, worker: { pinning: "definition" } });
     await client.workflows.start("halves", { id: "h", input: undefined });
-    assert.equal((await boundTo(store)).definition, undefined);
+    assert.equal((await pinOf(store)).definition, undefined);
     await using app = await open(store, second);
     await app.advance("1m");
-    assert.equal((await boundTo(store)).definition, fingerprintOf(second));
+    assert.equal((await pinOf(store)).definition, fingerprintOf(second));
   });
 
-  it("a run started for a build is bound to both, and continues where both fit", async () => {
+  it("a run started for a build is pinned to both, and continues where both fit", async () => {
     const pinned = { pinning: "definition", build: "1" };
     const store = await begunBy(first, pinned, { build: "1" });
-    assert.deepEqual(await boundTo(store), { build: "1", definition: fingerprintOf(first) });
+    assert.deepEqual(await pinOf(store), { build: "1", definition: fingerprintOf(first) });
     const goes = async (code: AnyWorkflow, worker: object) => {
       await using app = await open(store, code, worker);
       await app.workflows.get("h").signal("go", undefined);
@@ -84,7 +84,7 @@ describe("pinning to definitions", () => {
     assert.equal(await goes(first, { ...pinned, build: "2", compatibleBuilds: ["1"] }), "completed");
   });
 
-  it("a bound run stays bound on a worker that binds no new runs, and continues only on the same code", async () => {
+  it("a pinned run stays pinned on a worker that pins no new runs, and continues only on the same code", async () => {
     const store = await begunBy(first);
     const goes = async (code: AnyWorkflow) => {
       await using app = await open(store, code, {});
@@ -102,19 +102,19 @@ describe("pinning to definitions", () => {
     await using app = await open(store, second);
     const [{ worker } = { worker: "" }] = await store.workflows.workers("default");
     const definition = fingerprintOf(first);
-    const bindings = [{ pinned: JSON.stringify([null, definition]), pins: JSON.stringify([null, definition]) }];
+    const pins = [{ pinned: JSON.stringify([null, definition]), pins: JSON.stringify([null, definition]) }];
     await app.workflows.get("h").signal("first", undefined);
     const { tasks } = await store.workflows.claim({
       namespace: "default",
       queue: "default",
-      types: [{ type: "halves", pins: bindings }],
+      types: [{ type: "halves", pins }],
       limit: 1,
       isSticky: false,
       lease: { token: "t", worker: "gone", leaseMs: 60_000 },
       staleMs: 1,
     });
-    const [{ ref, last, arrived: taken } = assert.fail("nothing was claimed")] = tasks;
-    await store.workflows.append([
+    const [{ ref, last, delivered: taken } = assert.fail("nothing was claimed")] = tasks;
+    await store.workflows.complete([
       {
         ref,
         token: "t",
@@ -136,18 +136,18 @@ describe("pinning to definitions", () => {
     assert.deepEqual([stickyWorker, task?.state, task?.attempt], [worker, "ready", 0]);
   });
 
-  it("a run that continues as new is bound to no definition until a worker claims it", async () => {
+  it("a run that continues as new is pinned to no definition until a worker claims it", async () => {
     const rounds = workflow<number, string>("rounds", async (ctx, round) => {
       await ctx.signal("go");
       return round === 0 ? ctx.continueAsNew(1) : "done";
     });
     const store = new MemoryStore();
     const { workflows } = store;
-    const append = workflows.append.bind(workflows);
+    const complete = workflows.complete.bind(workflows);
     const starts: RunStart[] = [];
-    workflows.append = (batch) => {
+    workflows.complete = (batch) => {
       starts.push(...batch.flatMap((one) => one.starts));
-      return append(batch);
+      return complete(batch);
     };
     await using app = await open(store, rounds, { pinning: "definition", build: "1" });
     for (const [id, build] of [["free"], ["for a build", "1"]] as [string, string?][]) {
@@ -155,17 +155,17 @@ describe("pinning to definitions", () => {
       await app.workflows.get(id).signal("go", undefined);
     }
     await app.advance("1m");
-    const bound = starts.map((start) => [start.workflowId, start.pinned]);
-    assert.deepEqual(bound.sort(), [
+    const pinned = starts.map((start) => [start.workflowId, start.pinned]);
+    assert.deepEqual(pinned.sort(), [
       ["for a build", "1"],
       ["free", undefined],
     ]);
     for (const id of ["free", "for a build"]) {
-      assert.deepEqual(await boundTo(store, id), { build: "1", definition: fingerprintOf(rounds) });
+      assert.deepEqual(await pinOf(store, id), { build: "1", definition: fingerprintOf(rounds) });
     }
   });
 
-  it("a query is answered by the code that its run is bound to, wherever that is", async () => {
+  it("a query is answered by the code that its run is pinned to, wherever that is", async () => {
     const clock = new VirtualClock();
     const store = new MemoryStore(() => clock.now());
     await using one = await open(store, first, PINNED, { clock });
@@ -179,9 +179,9 @@ describe("pinning to definitions", () => {
 });
 
 describe("default pinning", () => {
-  it("by default a run is bound to no definition, and continues on other code that fits its history", async () => {
+  it("by default a run is pinned to no definition, and continues on other code that fits its history", async () => {
     const store = await begunBy(first, {});
-    assert.deepEqual(await boundTo(store), { build: undefined, definition: undefined });
+    assert.deepEqual(await pinOf(store), { build: undefined, definition: undefined });
     await using app = await open(store, second, {});
     await app.workflows.get("h").signal("go", undefined);
     const result = app.workflows.get("h").result();

@@ -18,7 +18,7 @@ import type {
 import type { MinuteOfClaims } from "../ports/workflow-admin.ts";
 import type { ActivityTasks } from "./activities/tasks.ts";
 import type { WorkflowClient } from "./client/client.ts";
-import type { RunPinning } from "./definition/bindings.ts";
+import type { RunPinning } from "./definition/pins.ts";
 import type { Started, Wire } from "./engine/events.ts";
 import type { HistoryLimit } from "./engine/history-budget.ts";
 import type { StickyFigures } from "./worker/sticky-figures.ts";
@@ -75,7 +75,7 @@ export interface HttpWorkersDeps {
   now(): number;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
-  deliver(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  deliver(message: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** This process has the code of that type. */
   hasType(type: string): boolean;
   /** Queries a run, wherever its code is. */

@@ -95,7 +95,7 @@ export class Notifications {
     this.#deps.updates.written(completion);
     const { starts, messages, taken, outcome: taskOutcome } = completion;
     if (taskOutcome.kind === "close") this.ended(completion.ref, runId, taskOutcome);
-    if (starts.length > 0 || messages.length > 0 || outcome.arrived > taken) this.#to.worker.nudge();
+    if (starts.length > 0 || messages.length > 0 || outcome.delivered > taken) this.#to.worker.nudge();
     this.#to.httpWorkers.nudge();
   }
 

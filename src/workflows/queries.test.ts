@@ -254,7 +254,7 @@ describe("queries in a process without the code", () => {
 });
 
 describe("queries in a process with other code", () => {
-  it("a query is answered by a process of the build that the run is bound to", async () => {
+  it("a query is answered by a process of the build that the run is pinned to", async () => {
     await using all = new Processes();
     const one = await all.open({ workflows: [counts("one")], worker: { build: "1" } });
     const two = await all.open({ workflows: [counts("two")], worker: { build: "2" } });

@@ -126,7 +126,7 @@ describe("life of a sticky worker", () => {
     const { ref, events } = await sites.run("s");
     // Another worker gets the next task before the owner polls, and leaves the run to the owner, whose memory
     // is now behind.
-    const arrived = workflows.deliver([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
+    const delivery = workflows.deliver([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
     const lease = { token: "t", worker: "somebody", leaseMs: MINUTE };
     const claimed = workflows.claim({
       namespace: NAMESPACE,
@@ -137,7 +137,7 @@ describe("life of a sticky worker", () => {
       staleMs: 15_000,
       types: [{ type: "sums", pins: [{ pinned: undefined, pins: undefined }] }],
     });
-    assert.deepEqual([(await arrived)[0]?.kind, (await claimed).tasks.length], ["arrived", 1]);
+    assert.deepEqual([(await delivery)[0]?.kind, (await claimed).tasks.length], ["delivered", 1]);
     const event = { kind: "SignalReceived", id: "five", name: "go", input: 5 } as const;
     const batch = writeEventBatch({ at: sites.clock.now(), events: [event] });
     const affinity = { worker: owner.worker, ms: MINUTE };
@@ -152,7 +152,7 @@ describe("life of a sticky worker", () => {
       affinity,
       ...nothing,
     } as const;
-    assert.equal((await workflows.append([step]))[0]?.kind, "done");
+    assert.equal((await workflows.complete([step]))[0]?.kind, "done");
     await handle.signal(go, 1);
     await owner.app.advance(10);
     assert.deepEqual(owner.counts(), { ...NO_TASKS, hit: 1, missed: 1 });
@@ -170,7 +170,7 @@ describe("checks that sticky execution does not bypass", () => {
     await owner.app.advance(10);
     const run = await sites.run("s");
     const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], messages: [] };
-    const [outcome] = await workflows.append([
+    const [outcome] = await workflows.complete([
       {
         ref: run.ref,
         token: "stolen",

@@ -47,8 +47,8 @@ describe("records of affinity", () => {
     const before = await affinity();
     const { workflows } = sites.store;
     // Without a notification: the task waits for a claim.
-    const arrival = owner.app.workflows.signalTo("s", undefined, "go", 1);
-    await workflows.deliver([arrival]);
+    const message = owner.app.workflows.signalTo("s", undefined, "go", 1);
+    await workflows.deliver([message]);
     assert.deepEqual(await affinity(), before);
   });
 

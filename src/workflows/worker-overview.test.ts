@@ -48,14 +48,14 @@ test("runs are unserved when they have waited for long and no live worker may cl
       ["order", "shop", "7"],
     ],
   );
-  const bound = ready(0, { pinned: `["7","abc"]` });
+  const pinned = ready(0, { pinned: `["7","abc"]` });
   const of = (build: string, order: string, compatible: string[] = []) =>
     workerSummary({ ...row({ types: ["order"], fingerprints: { order }, compatible }), build }, true);
-  assert.deepEqual(unserved([bound], [of("7", "abc")]), []);
-  assert.deepEqual(unserved([bound], [of("8", "abc", ["7"])]), []);
+  assert.deepEqual(unserved([pinned], [of("7", "abc")]), []);
+  assert.deepEqual(unserved([pinned], [of("8", "abc", ["7"])]), []);
   for (const other of [of("7", "def"), of("8", "abc")]) {
     assert.deepEqual(
-      unserved([bound, bound], [other]).map(({ build, definition, count }) => [build, definition, count]),
+      unserved([pinned, pinned], [other]).map(({ build, definition, count }) => [build, definition, count]),
       [["7", "abc", 2]],
     );
   }

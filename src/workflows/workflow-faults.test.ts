@@ -35,9 +35,9 @@ describe("workers that complete a task twice", () => {
   it("a task is completed once, and a repeated completion changes nothing", async () => {
     const clock = new VirtualClock();
     const twice = storeWith(clock, (workflows) => ({
-      append: async (batch) => {
-        await workflows.append(batch);
-        return workflows.append(batch);
+      complete: async (batch) => {
+        await workflows.complete(batch);
+        return workflows.complete(batch);
       },
     }));
     const ran: number[] = [];
@@ -96,7 +96,7 @@ describe("workers without their lease", () => {
     const batch = writeEventBatch({ at: clock.now(), events });
     const outcome = { kind: "close", status: "completed", result: JSON.stringify({ result: "of the thief" }) } as const;
     const stolen: TaskCompletion = { ref, token, last, batch, taken, outcome, ...NOTHING };
-    assert.equal((await store.workflows.append([stolen]))[0]?.kind, "done");
+    assert.equal((await store.workflows.complete([stolen]))[0]?.kind, "done");
     await app.advance("1m");
     assert.equal(await handle.result(), "of the thief");
     await isWell(app);

@@ -58,7 +58,10 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
 
     for (const word of WORDS) await Promise.all(bound.map((id) => shop.handle(id).signal("word", word)));
     const begun = (await shop.attempts()).filter(({ key }) => key.startsWith("bound"));
-    assert.ok(!begun.some(({ process }) => !process.startsWith("odd")), "what is bound to another build is left alone");
+    assert.ok(
+      !begun.some(({ process }) => !process.startsWith("odd")),
+      "runs that are pinned to another build are left alone",
+    );
     assert.equal((await workflows.count({ status: "running", prefix: "bound" })) > 0, true, "and waits");
     await shop.start("odd 2", of("v0"));
     for (const id of bound) assert.deepEqual(await shop.handle(id).result(), outcomeOf(planOf(id), WORDS));

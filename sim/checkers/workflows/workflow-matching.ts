@@ -31,10 +31,10 @@ export const workflowMatching: CheckerKind = {
         const { stored } = run;
         if (stored.namespace !== namespace) report(`${who}, which is of ${stored.namespace} and not of ${namespace}`);
         if (stored.queue !== queue) report(`${who}, which is in the queue ${stored.queue} and not in ${queue}`);
-        const { pins: bindings } = types.find(({ type }) => type === stored.type) ?? {};
-        if (bindings === undefined) report(`${who}, which is a ${stored.type}`);
-        else if (!bindings.some(({ pinned: bound }) => bound === stored.pinned))
-          report(`${who}, which is bound to ${stored.pinned}`);
+        const { pins } = types.find(({ type }) => type === stored.type) ?? {};
+        if (pins === undefined) report(`${who}, which is a ${stored.type}`);
+        else if (!pins.some(({ pinned }) => pinned === stored.pinned))
+          report(`${who}, which is pinned to ${stored.pinned}`);
         const isMine = isSticky && stored.stickyWorker === lease.worker && (stored.stickyUntil ?? 0) > now;
         if ((task.mode === HIT) !== isMine)
           report(`${who} as ${task.mode}, and ${stored.stickyWorker} has it in memory`);

@@ -12,28 +12,28 @@ export const workflowOneDecision: CheckerKind = {
     const decided = new Map<SeenRun, number>();
     const over = new Set<SeenRun>();
     runsOf(stage).watchers.push({
-      changed(run, now, pages, cause) {
-        if (cause.kind !== "append" || cause.isAgain) return;
-        const { append, process } = cause;
+      changed(run, now, batches, cause) {
+        if (cause.kind !== "complete" || cause.isAgain) return;
+        const { completion, process } = cause;
         const { holder } = run;
         if (cause.outcome.kind === "lost") {
-          const isHeld = holder?.token === append.token && now.task?.state === "leased";
+          const isHeld = holder?.token === completion.token && now.task?.state === "leased";
           if (isHeld)
             report(
-              `process ${process.number} has the task of ${labelOfRun(run)}, and wrote behind event ${append.last}`,
+              `process ${process.number} has the task of ${labelOfRun(run)}, and wrote behind event ${completion.last}`,
             );
           return;
         }
-        const hasChanged = pages.length > run.pages.length || now.status !== run.stored.status;
+        const hasChanged = batches.length > run.batches.length || now.status !== run.stored.status;
         const who = `process ${process.number} has written to ${labelOfRun(run)}`;
-        if (hasChanged && holder?.token !== append.token) {
+        if (hasChanged && holder?.token !== completion.token) {
           const other = holder === undefined ? "nobody has" : `process ${holder.process.number} has`;
           report(`${who} without the lease on its task, which ${other}`);
         }
-        const last = run.pages.at(-1);
+        const last = run.batches.at(-1);
         const events = last === undefined ? 0 : last.from + last.count - 1;
-        if (hasChanged && append.last !== events)
-          report(`${who} behind event ${append.last}, and ${events} is its last`);
+        if (hasChanged && completion.last !== events)
+          report(`${who} behind event ${completion.last}, and ${events} is its last`);
       },
       claimed(run, process, { lease }, task, now) {
         const { holder } = run;

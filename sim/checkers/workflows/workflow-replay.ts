@@ -46,7 +46,7 @@ export const workflowReplay: CheckerKind = {
     };
 
     async function check(run: SeenRun): Promise<void> {
-      const steps = run.pages.map(({ data }) => readEventBatch(data));
+      const steps = run.batches.map(({ data }) => readEventBatch(data));
       const recorded = steps.flatMap(({ events }) => events).filter(isCommandEvent);
       const lengths = steps.length <= SHORT ? steps.map((_, i) => i + 1) : [steps.length >> 1, steps.length];
       for (const length of lengths) await replay(run, steps.slice(0, length), recorded, length === steps.length);

@@ -20,7 +20,7 @@ import type { ActivityRun, Observer } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
 import type { ReportViolation } from "../checker.ts";
 
-export interface StoredPage {
+export interface StoredBatch {
   readonly from: number;
   readonly count: number;
   readonly data: string;
@@ -47,7 +47,7 @@ export interface SeenRun {
   readonly beganAt: number;
   /** The latest state. */
   stored: StoredRun;
-  pages: readonly StoredPage[];
+  batches: readonly StoredBatch[];
   readonly events: SeenEvent[];
   /** Holder of the lease on its task, and the earliest end of the lease on the clock of the store. */
   holder: { readonly process: Process; readonly token: string; readonly worker: string; until: number } | undefined;
@@ -58,22 +58,22 @@ export interface SeenRun {
 export type Cause =
   | { readonly kind: "start"; readonly process: Process; readonly start: RunStart }
   | {
-      readonly kind: "append";
+      readonly kind: "complete";
       readonly process: Process;
-      readonly append: TaskCompletion;
+      readonly completion: TaskCompletion;
       readonly outcome: CompletionOutcome;
       /** The same step was applied before. */
       readonly isAgain: boolean;
     }
   | { readonly kind: "close"; readonly process: Process; readonly closing: Closing; readonly isDone: boolean }
-  | { readonly kind: "arrive"; readonly process: Process; readonly arrival: InboxMessage }
+  | { readonly kind: "deliver"; readonly process: Process; readonly message: InboxMessage }
   | { readonly kind: "give back"; readonly process: Process; readonly back: TaskReturn; readonly counted: boolean };
 
 export interface RunWatcher {
   /** The run is new in the store. */
   began?(run: SeenRun): void;
   /** `run` still has the earlier values, and `now` is the state in the store. */
-  changed?(run: SeenRun, now: StoredRun, pages: readonly StoredPage[], cause: Cause): void;
+  changed?(run: SeenRun, now: StoredRun, batches: readonly StoredBatch[], cause: Cause): void;
   /** Called for each new event of its history, when the run is up to date. */
   added?(run: SeenRun, event: SeenEvent): void;
   /** Called when the run is up to date. */
@@ -152,17 +152,12 @@ export class WorkflowRuns implements Observer {
     for (const start of batch) this.#started(process, start);
   }
 
-  committed(
-    process: Process,
-    { id, starts = [], messages: arrivals = [] }: Commit,
-    _key: unknown,
-    outcome: CommitVerdict,
-  ): void {
+  committed(process: Process, { id, starts = [], messages = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
     if (this.#commits.has(id)) return;
     if (outcome === "committed") this.#commits.add(id);
     // Also for a rejected request: it must have no effect, which the next read verifies.
     for (const start of starts) this.#started(process, start);
-    for (const arrival of arrivals) this.#arrived(process, arrival);
+    for (const message of messages) this.#delivered(process, message);
   }
 
   /** A commit that never took effect; a repeated one may be rejected although the first took effect. */
@@ -170,25 +165,26 @@ export class WorkflowRuns implements Observer {
     return outcome !== "committed" && !this.#commits.has(id);
   }
 
-  arrived(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
-    for (const [i, arrival] of batch.entries()) if (outcomes[i]!.kind === "arrived") this.#arrived(process, arrival);
+  delivered(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
+    for (const [i, message] of batch.entries())
+      if (outcomes[i]!.kind === "delivered") this.#delivered(process, message);
   }
 
-  appended(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void {
+  completed(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void {
     const fresh: TaskCompletion[] = [];
-    for (const [i, append] of batch.entries()) {
+    for (const [i, completion] of batch.entries()) {
       const outcome = outcomes[i]!;
-      const run = this.byRef.get(append.ref);
-      const step = `${append.ref} ${append.token} ${append.last} ${append.taken} ${append.batch?.data}`;
+      const run = this.byRef.get(completion.ref);
+      const step = `${completion.ref} ${completion.token} ${completion.last} ${completion.taken} ${completion.batch?.data}`;
       const isAgain = this.#done.has(step);
       if (outcome.kind === "done") this.#done.add(step);
-      if (run !== undefined) this.#look(run, { kind: "append", process, append, outcome, isAgain });
-      if (outcome.kind === "done" && !isAgain) fresh.push(append);
+      if (run !== undefined) this.#look(run, { kind: "complete", process, completion, outcome, isAgain });
+      if (outcome.kind === "done" && !isAgain) fresh.push(completion);
     }
     // All steps of a batch are applied by now: events that a run wrote itself come first.
-    for (const { starts, messages: arrivals } of fresh) {
+    for (const { starts, messages } of fresh) {
       for (const start of starts) this.#started(process, start);
-      for (const arrival of arrivals) this.#arrived(process, arrival);
+      for (const message of messages) this.#delivered(process, message);
     }
   }
 
@@ -196,7 +192,7 @@ export class WorkflowRuns implements Observer {
     const { namespace, workflowId, runId } = closing;
     const run = runId === undefined ? this.of(namespace, workflowId).at(-1) : this.byRunId.get(runId);
     if (run !== undefined) this.#look(run, { kind: "close", process, closing, isDone });
-    if (isDone) for (const arrival of closing.messages) this.#arrived(process, arrival);
+    if (isDone) for (const message of closing.messages) this.#delivered(process, message);
   }
 
   gaveBack(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void {
@@ -244,7 +240,7 @@ export class WorkflowRuns implements Observer {
         start,
         stored,
         beganAt: this.#stage.now,
-        pages: [],
+        batches: [],
         events: [],
         holder: undefined,
         closedAt: undefined,
@@ -263,20 +259,20 @@ export class WorkflowRuns implements Observer {
     });
   }
 
-  #arrived(process: Process, arrival: InboxMessage): void {
-    const { namespace, workflowId, runId } = arrival;
+  #delivered(process: Process, message: InboxMessage): void {
+    const { namespace, workflowId, runId } = message;
     const run = runId === undefined ? this.of(namespace, workflowId).at(-1) : this.byRunId.get(runId);
-    if (run !== undefined) this.#look(run, { kind: "arrive", process, arrival });
+    if (run !== undefined) this.#look(run, { kind: "deliver", process, message });
   }
 
   #look(run: SeenRun, cause: Cause): void {
     const looked = Promise.all([this.#store.find(run), this.#store.history(run.ref, 0, ALL)]);
-    void looked.then(([now, { pages }]) => {
+    void looked.then(([now, { batches }]) => {
       if (now === undefined) return;
-      for (const watcher of this.watchers) watcher.changed?.(run, now, pages, cause);
-      const fresh = pages.slice(run.pages.length);
+      for (const watcher of this.watchers) watcher.changed?.(run, now, batches, cause);
+      const fresh = batches.slice(run.batches.length);
       run.stored = now;
-      run.pages = pages;
+      run.batches = batches;
       if (now.status !== "running") run.closedAt ??= this.#stage.now;
       this.#held(run, cause);
       for (const { from, data } of fresh) this.#read(run, from, data);
@@ -296,7 +292,8 @@ export class WorkflowRuns implements Observer {
   #held(run: SeenRun, cause: Cause): void {
     const { task } = run.stored;
     if (run.holder === undefined) return;
-    const token = cause.kind === "append" ? cause.append.token : cause.kind === "give back" ? cause.back.token : "";
+    const token =
+      cause.kind === "complete" ? cause.completion.token : cause.kind === "give back" ? cause.back.token : "";
     if (task === undefined) run.holder = undefined;
     else if (token !== run.holder.token) return;
     else if (task.state === "leased") run.holder.until = task.at ?? run.holder.until;

@@ -38,8 +38,8 @@ const hasSeen = (seen: readonly string[], word: string): boolean => seen.some((o
 /**
  * The run ended with its first step, or before: carried-over signals may be behind the event that ended it.
  */
-const isBrief = ({ pages, stored }: SeenRun): boolean =>
-  pages.length <= 2 || stored.status === "terminated" || stored.status === "timed out";
+const isBrief = ({ batches, stored }: SeenRun): boolean =>
+  batches.length <= 2 || stored.status === "terminated" || stored.status === "timed out";
 
 export const workflowSignals: CheckerKind = {
   name: "workflow signals",
@@ -65,11 +65,11 @@ class WorkflowSignals extends RunChecker implements Checker, RunWatcher {
     }
   }
 
-  arrived(_process: unknown, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
+  delivered(_process: unknown, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
     for (const [i, { data }] of batch.entries()) {
       const outcome = outcomes[i]!;
       const { message } = readMessage(data);
-      if (outcome.kind !== "arrived" || message.kind !== "SignalReceived") continue;
+      if (outcome.kind !== "delivered" || message.kind !== "SignalReceived") continue;
       this.#sent.push({ word: String(message.input), name: message.name, runId: outcome.runId });
     }
   }

@@ -12,7 +12,7 @@ export const workflowWakeUps: CheckerKind = {
       moved(run, cause) {
         const { task } = run.stored;
         if (task?.state !== "idle" || task.arrived <= task.taken) return;
-        report(`${labelOfRun(run)} rests after ${cause.kind}, and ${task.arrived - task.taken} arrivals wait for it`);
+        report(`${labelOfRun(run)} rests after ${cause.kind}, and ${task.arrived - task.taken} messages wait for it`);
       },
     });
     return {};

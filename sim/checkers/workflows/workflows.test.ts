@@ -33,7 +33,7 @@ const FLOW = { namespace: "default", workflowId: "flow" };
 /** Claims scripts that are pinned to nothing, or to this build. */
 const scripts = (build: string | undefined): TypeClaim => ({
   type: "Script",
-  pins: [...new Set([undefined, build])].map((bound) => ({ pinned: bound, pins: bound })),
+  pins: [...new Set([undefined, build])].map((pinned) => ({ pinned, pins: pinned })),
 });
 
 type HowStarted = Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string };
@@ -140,12 +140,12 @@ class Scene {
     events: HistoryEvent[],
     more: Partial<TaskCompletion> = {},
   ): TaskCompletion {
-    const page = events.length === 0 ? undefined : writeEventBatch({ at: this.now, events });
+    const batch = events.length === 0 ? undefined : writeEventBatch({ at: this.now, events });
     return {
       ref,
       token,
       last,
-      batch: page,
+      batch,
       taken: 0,
       outcome: { kind: "keep", leaseMs: LEASE_MS },
       affinity: undefined,
@@ -159,16 +159,16 @@ class Scene {
   }
 
   /** `observed`: the completion that observers get, if it differs. */
-  async append(append: TaskCompletion, observed: TaskCompletion = append): Promise<void> {
-    const outcomes = await this.truth.workflows.append([append]);
-    await this.tell((one) => one.appended?.(this.process(), [observed], outcomes));
+  async complete(complete: TaskCompletion, observed: TaskCompletion = complete): Promise<void> {
+    const outcomes = await this.truth.workflows.complete([complete]);
+    await this.tell((one) => one.completed?.(this.process(), [observed], outcomes));
   }
 
   async signal(word: string, runId?: string): Promise<void> {
     const data = writeMessage({ kind: "SignalReceived", id: word, name: "north", input: word });
     const batch: InboxMessage[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
     const outcomes = await this.truth.workflows.deliver(batch);
-    await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
+    await this.tell((one) => one.delivered?.(this.process(), batch, outcomes));
   }
 
   /** Reports a commit of a turn and its outcome to the observers. The scene itself does not change. */
@@ -210,9 +210,9 @@ describe("workflow history", () => {
     const { ref } = await scene.start("a");
     await scene.claim("t");
     const step = scene.step(ref, "t", 1, [scheduled(1)]);
-    await scene.append(step);
-    await scene.append(step);
-    await scene.append(scene.step(ref, "t", 2, [ended(2)], CLOSED));
+    await scene.complete(step);
+    await scene.complete(step);
+    await scene.complete(scene.step(ref, "t", 2, [ended(2)], CLOSED));
     assert.deepEqual(scene.found, []);
   });
 
@@ -220,13 +220,13 @@ describe("workflow history", () => {
     const scene = new Scene("workflow history");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]));
-    await scene.append(scene.step(ref, "t", 2, [scheduled(2)]), scene.step(ref, "t", 2, [scheduled(9)]));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)]));
+    await scene.complete(scene.step(ref, "t", 2, [scheduled(2)]), scene.step(ref, "t", 2, [scheduled(9)]));
     assert.match(scene.found.join("\n"), /grown by events of no task/);
     const unsaid = scene.step(ref, "t", 3, [scheduled(3)]);
     await scene.tell((one) => {
-      const done = { kind: "done", arrived: 0, starts: [], isWatched: false } as const;
-      one.appended?.(scene.process(), [unsaid], [done]);
+      const done = { kind: "done", delivered: 0, starts: [], isWatched: false } as const;
+      one.completed?.(scene.process(), [unsaid], [done]);
     });
     assert.match(scene.found.join("\n"), /the written events are not there/);
   });
@@ -237,7 +237,7 @@ describe("one decision per task", () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
     assert.deepEqual(scene.found, []);
   });
 
@@ -245,9 +245,9 @@ describe("one decision per task", () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]), scene.step(ref, "other", 1, [scheduled(1)]));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)]), scene.step(ref, "other", 1, [scheduled(1)]));
     assert.match(scene.found.join("\n"), /without the lease on its task/);
-    await scene.append(scene.step(ref, "t", 2, [scheduled(1)]));
+    await scene.complete(scene.step(ref, "t", 2, [scheduled(1)]));
     assert.match(scene.found.join("\n"), /is decision 1, and 1 is the one before it/);
   });
 
@@ -256,12 +256,12 @@ describe("one decision per task", () => {
     const { ref } = await scene.start("a");
     await scene.claim("t");
     const step = scene.step(ref, "t", 1, [scheduled(1)]);
-    await scene.append(step);
-    await scene.append(scene.step(ref, "t", 2, [scheduled(2)]));
-    await scene.append(step);
-    await scene.append(scene.step(ref, "old", 1, [scheduled(1)]));
+    await scene.complete(step);
+    await scene.complete(scene.step(ref, "t", 2, [scheduled(2)]));
+    await scene.complete(step);
+    await scene.complete(scene.step(ref, "old", 1, [scheduled(1)]));
     assert.deepEqual(scene.found, []);
-    await scene.append(scene.step(ref, "t", 1, [scheduled(9)]));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(9)]));
     assert.match(scene.found.join("\n"), /process 1 has the task of flow \(run run-1\), and wrote behind event 1/);
   });
 
@@ -279,7 +279,7 @@ describe("one decision per task", () => {
       attempt: 1,
       last: 1,
       taken: 0,
-      arrived: 0,
+      delivered: 0,
       lost: 0,
     };
     const request = { lease: { token: "u", worker: "w2", leaseMs: 1 } } as TaskClaim;
@@ -306,11 +306,11 @@ describe("workflow causality", () => {
     const scene = new Scene("workflow causality");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)]));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)]));
     const run = work(scene, `${runId}:1`, "done");
     await scene.tell((one) => one.activityBegan?.(run));
     await scene.tell((one) => one.activityEnded?.(run, true));
-    await scene.append(scene.step(ref, "t", 2, [completed(1, "done")]));
+    await scene.complete(scene.step(ref, "t", 2, [completed(1, "done")]));
     assert.deepEqual(scene.found, []);
   });
 
@@ -320,7 +320,7 @@ describe("workflow causality", () => {
     await scene.claim("t");
     await scene.tell((one) => one.activityBegan?.(work(scene, `${runId}:1`, "done")));
     assert.match(scene.found.join("\n"), /the history has nothing there/);
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1), completed(1, "made up"), completed(1, "made up")]));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1), completed(1, "made up"), completed(1, "made up")]));
     assert.match(scene.found.join("\n"), /no attempt at it has given that/);
     assert.match(scene.found.join("\n"), /of which ActivityCompleted has come before/);
   });
@@ -329,9 +329,9 @@ describe("workflow causality", () => {
     const scene = new Scene("workflow causality");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [{ kind: "TimerScheduled", n: 1, at: 500 }]));
+    await scene.complete(scene.step(ref, "t", 1, [{ kind: "TimerScheduled", n: 1, at: 500 }]));
     scene.now = 499;
-    await scene.append(scene.step(ref, "t", 2, [{ kind: "TimerFired", of: 1 }]));
+    await scene.complete(scene.step(ref, "t", 2, [{ kind: "TimerFired", of: 1 }]));
     assert.match(scene.found.join("\n"), /comes 1 ms too early/);
   });
 });
@@ -353,8 +353,8 @@ describe("workflow replay", () => {
     const scene = new Scene("workflow replay");
     const { ref, runId } = await scene.start("a", { steps: STEPS });
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, await decisions(runId)));
-    await scene.append(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 x"])], CLOSED));
+    await scene.complete(scene.step(ref, "t", 1, await decisions(runId)));
+    await scene.complete(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 x"])], CLOSED));
     await scene.healed();
     assert.deepEqual(scene.found, []);
   });
@@ -363,8 +363,8 @@ describe("workflow replay", () => {
     const scene = new Scene("workflow replay");
     const { ref, runId } = await scene.start("a", { steps: STEPS });
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, await decisions(runId)));
-    await scene.append(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 y"])], CLOSED));
+    await scene.complete(scene.step(ref, "t", 1, await decisions(runId)));
+    await scene.complete(scene.step(ref, "t", 2, [completed(1, "x"), ended(2, ["0 y"])], CLOSED));
     await scene.healed();
     assert.match(scene.found.join("\n"), /decides .*0 x.*the history has .*0 y/);
   });
@@ -385,7 +385,7 @@ describe("workflows once", () => {
     const scene = new Scene("workflows once");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [ended(1)], CLOSED));
+    await scene.complete(scene.step(ref, "t", 1, [ended(1)], CLOSED));
     await scene.start("a");
     scene.deed("a", { kind: "start", steps: [] }, { outcome: { error: new LimpetError("WORKFLOW_EXISTS", "one") } });
     await scene.healed();
@@ -418,7 +418,7 @@ describe("no lost wake-up", () => {
     const { ref } = await scene.start("a");
     await scene.claim("t");
     await scene.signal("s");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
     assert.deepEqual(scene.found, []);
   });
 
@@ -428,8 +428,8 @@ describe("no lost wake-up", () => {
     await scene.claim("t");
     await scene.signal("s");
     scene.lie = (run) => ({ ...run, task: { ...run.task!, state: "idle" } });
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
-    assert.match(scene.found.join("\n"), /rests after append, and 1 arrivals wait for it/);
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
+    assert.match(scene.found.join("\n"), /rests after complete, and 1 messages wait for it/);
   });
 });
 
@@ -444,11 +444,11 @@ describe("workflow signals", () => {
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
     await scene.signal("s");
-    await scene.append(scene.step(ref, "t", 1, [goesOn([])], CONTINUED));
+    await scene.complete(scene.step(ref, "t", 1, [goesOn([])], CONTINUED));
     const next = await scene.start("a", { runId: "next", continuedFrom: runId });
     await scene.claim("u");
-    await scene.append(scene.step(next.ref, "u", 1, follower));
-    await scene.append(scene.step(next.ref, "u", 1 + follower.length, [ended(1, [])], CLOSED));
+    await scene.complete(scene.step(next.ref, "u", 1, follower));
+    await scene.complete(scene.step(next.ref, "u", 1 + follower.length, [ended(1, [])], CLOSED));
     await scene.healed();
     return scene;
   }
@@ -469,7 +469,7 @@ describe("workflow signals", () => {
     const seen = ["0 signal late", "1 signal soon", "1 signal soon"];
     scene.deed("soon", { kind: "signal", name: "north" }, { beganAt: 1, acceptedAt: 2 });
     scene.deed("late", { kind: "signal", name: "north" }, { beganAt: 3, acceptedAt: 4 });
-    await scene.append(scene.step(ref, "t", 1, [ended(1, seen)], CLOSED));
+    await scene.complete(scene.step(ref, "t", 1, [ended(1, seen)], CLOSED));
     await scene.healed();
     assert.match(scene.found.join("\n"), /has seen late before soon/);
     assert.match(scene.found.join("\n"), /has seen "1 signal soon" twice/);
@@ -483,7 +483,7 @@ describe("workflow signals", () => {
       await scene.claim("t");
       const data = writeMessage({ kind: "SignalReceived", id: "s", name: "north", input: "s" });
       await scene.turn(outcome, { messages: [{ ...FLOW, runId: undefined, key: "s", data, goesAlong: true }] });
-      await scene.append(scene.step(ref, "t", 1, [signalled("s")]));
+      await scene.complete(scene.step(ref, "t", 1, [signalled("s")]));
       if (outcome === "committed") assert.deepEqual(scene.found, []);
       else assert.match(scene.found.join("\n"), /came to nothing, and flow \(run run-1\) has its signal/);
     });
@@ -496,7 +496,7 @@ describe("workflow matching", () => {
     const { ref } = await scene.start("a", { pinned: "blue" });
     await scene.claim("t", { types: [scripts("blue")] });
     const rests = { outcome: { kind: "rest" }, affinity: { worker: "w1", ms: 500 } } as const;
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], rests));
+    await scene.complete(scene.step(ref, "t", 1, [scheduled(1)], rests));
     await scene.signal("s");
     await scene.claim("u", { types: [scripts("blue")] });
     assert.deepEqual(scene.found, []);
@@ -510,7 +510,7 @@ describe("workflow matching", () => {
     await scene.truth.workflows.seen({ ...about, worker: "w2", isSticky: true });
     await scene.signal("s");
     await scene.claim("t", { types: [scripts("blue")] });
-    assert.match(scene.found.join("\n"), /which is bound to green/);
+    assert.match(scene.found.join("\n"), /which is pinned to green/);
     assert.match(scene.found.join("\n"), /which w2 has in memory for 100 ms more/);
   });
 });
@@ -520,7 +520,7 @@ describe("workflow answers", () => {
     const scene = new Scene("workflow answers");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [ended(1, ["0 x"])], CLOSED));
+    await scene.complete(scene.step(ref, "t", 1, [ended(1, ["0 x"])], CLOSED));
     const result = scene.deed("r", { kind: "result" }, { outcome: { value: ["0 x"] } });
     await scene.tell((one) => one.didDeed?.(result));
     const away = { error: new LimpetError("STORE_UNAVAILABLE", "away") };
@@ -564,7 +564,7 @@ describe("workflow answers", () => {
     assert.match(scene.found[1] ?? "", /^other, result of flow, .* which is not a possible outcome of such a request$/);
     await scene.truth.workflows.wake(FLOW, true);
     await scene.claim("u");
-    await scene.append(scene.step(ref, "u", 1, [scheduled(1)]));
+    await scene.complete(scene.step(ref, "u", 1, [scheduled(1)]));
     scene.now += 1_000;
     await refused("after", "query");
     assert.match(scene.found[2] ?? "", /^after, query of flow, .* which is the answer of a run that was not parked$/);

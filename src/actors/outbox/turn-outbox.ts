@@ -9,7 +9,7 @@ export type TurnEffects = Pick<Commit, "reminders" | "starts" | "messages">;
 type Entry =
   | { readonly kind: "reminder"; readonly write: ReminderWrite }
   | { readonly kind: "start"; readonly start: RunStart }
-  | { readonly kind: "arrival"; readonly arrival: InboxMessage };
+  | { readonly kind: "message"; readonly message: InboxMessage };
 
 export class TurnOutbox {
   #entries: Entry[] = [];
@@ -22,8 +22,8 @@ export class TurnOutbox {
     this.#entries.push({ kind: "start", start });
   }
 
-  send(arrival: InboxMessage): void {
-    this.#entries.push({ kind: "arrival", arrival });
+  send(message: InboxMessage): void {
+    this.#entries.push({ kind: "message", message });
   }
 
   /** The last write of this turn to a reminder. */
@@ -50,7 +50,7 @@ export class TurnOutbox {
     if (this.#entries.length === 0) return undefined;
     const reminders = this.reminders();
     const starts = this.#entries.flatMap((entry) => (entry.kind === "start" ? [entry.start] : []));
-    const messages = this.#entries.flatMap((entry) => (entry.kind === "arrival" ? [entry.arrival] : []));
+    const messages = this.#entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
     this.#entries = [];
     return { reminders: some(reminders), starts: some(starts), messages: some(messages) };
   }

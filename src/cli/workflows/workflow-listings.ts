@@ -138,11 +138,11 @@ export async function showWorkers({ terminal, json }: Context, target: Target): 
   else for (const line of workersText(workers, now, terminal.paint)) terminal.line(line);
   for (const { kind, type, queue, build, definition, count } of unserved) {
     const ofBuild = build === undefined ? "" : ` of build ${build}`;
-    const bound = definition === undefined ? ofBuild : `${ofBuild} with definition ${definition}`;
+    const pinned = definition === undefined ? ofBuild : `${ofBuild} with definition ${definition}`;
     const what = kind === "workflow" ? plural(count, "run") : plural(count, "activity", "activities");
     terminal.errLine(
       safe(
-        `${what} of ${shellWord(type)} in queue ${queue}${bound} ${count === 1 ? "waits" : "wait"}, and no worker takes ${count === 1 ? "it" : "them"}.`,
+        `${what} of ${shellWord(type)} in queue ${queue}${pinned} ${count === 1 ? "waits" : "wait"}, and no worker takes ${count === 1 ? "it" : "them"}.`,
       ),
     );
   }

@@ -94,10 +94,10 @@ export function workflowText(view: WorkflowView, paint: Paint): string {
 function lifeLines(view: WorkflowView): string[] {
   const { runId, queue, build, definition, startedAt, closedAt, events, bytes, now, timeoutAt, status } = view;
   const ofBuild = build === undefined ? "" : `, build ${build}`;
-  const bound = definition === undefined ? ofBuild : `${ofBuild}, definition ${definition}`;
+  const pinned = definition === undefined ? ofBuild : `${ofBuild}, definition ${definition}`;
   const end = closedAt === undefined ? "" : `; ended ${moment(closedAt, now)}`;
   const lines = [
-    safe(`Run ${runId} in queue ${queue}${bound}.`),
+    safe(`Run ${runId} in queue ${queue}${pinned}.`),
     `Started ${moment(startedAt, now)}${end}. History: ${plural(events, "event")}, ${formatBytes(bytes)}.`,
   ];
   if (view.budget?.isContinueSuggested === true) {

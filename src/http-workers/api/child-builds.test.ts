@@ -23,8 +23,8 @@ it("a child is pinned to the build of its parent if the parent's worker has its 
   ]);
   assert.equal(response.status, 200);
   const runs = await app.store.workflows.list({ namespace: "default", limit: 10 });
-  const bound = runs.map(({ type, queue, pinned }) => `${type} in ${queue}: ${pinned ?? "none"}`);
-  assert.deepEqual(bound.sort(), [
+  const pins = runs.map(({ type, queue, pinned }) => `${type} in ${queue}: ${pinned ?? "none"}`);
+  assert.deepEqual(pins.sort(), [
     "order in orders: b1",
     "part in orders: b1",
     "part in other: none",

@@ -5,7 +5,7 @@ import { toWire } from "../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../ports/store/workflows.ts";
 import type { RunName } from "../../ports/workflow-admin.ts";
 import { attributesProblem, isPlainOrList } from "../../workflows/definition/attributes.ts";
-import { readPin } from "../../workflows/definition/bindings.ts";
+import { readPin } from "../../workflows/definition/pins.ts";
 import { CLEANUP_SECONDS } from "../commands/cleanup.ts";
 import type { UpdateStage } from "../control.ts";
 import { invalidField, Refused } from "../refusal.ts";

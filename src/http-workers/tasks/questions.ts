@@ -5,7 +5,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StoredRun } from "../../ports/store/workflows.ts";
-import { mayContinue, readPin } from "../../workflows/definition/bindings.ts";
+import { mayContinue, readPin } from "../../workflows/definition/pins.ts";
 import type { Wire } from "../../workflows/engine/events.ts";
 import { Refused } from "../refusal.ts";
 import { type RemoteWorker, remoteCode } from "../worker.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ClaimedTask, ReplayMode, StoredRun } from "../../ports/store/workflows.ts";
-import { type RunPinning, typeClaim } from "../../workflows/definition/bindings.ts";
+import { type RunPinning, typeClaim } from "../../workflows/definition/pins.ts";
 import { isCommandEvent } from "../../workflows/engine/events.ts";
 import type { AcceptedUpdate, RunState } from "../../workflows/history/run-state.ts";
 import type { PollAttempt } from "../../workflows/inbox/waiting.ts";
@@ -137,13 +137,13 @@ export class TaskClaimer {
 
   /** True: the worker has work, and the task stays with it. */
   async #takeInbox(
-    { ref, token, taken, arrived }: ClaimedTask,
+    { ref, token, taken, delivered }: ClaimedTask,
     stored: StoredRun,
     run: RunState,
     worker: RemoteWorker,
   ): Promise<boolean> {
     const { store, leaseMs } = this.#deps;
-    const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
+    const inbox = delivered > taken ? await store.inbox(ref, taken, TAKE) : [];
     const { last } = run;
     const updates = contractOf(worker, run.started.type)?.updates;
     const took = takeInbox(run, inbox, this.#deps.now(), {

@@ -21,7 +21,7 @@ export class TaskWriter {
   async write(run: RunState, completion: TaskCompletion): Promise<boolean> {
     const { store, runs } = this.#deps;
     try {
-      const [outcome] = await store.append([completion]);
+      const [outcome] = await store.complete([completion]);
       if (outcome!.kind === "done") {
         this.#deps.written(completion, outcome!, run.started.runId);
         return true;

@@ -97,7 +97,7 @@ export class StickySites implements AsyncDisposable {
     const [task] = tasks.filter(({ workflowId }) => workflowId === id);
     invariant(task !== undefined, `the task of ${id} can be had`);
     const step = { ref: task.ref, token: lease.token, last: task.last, batch: undefined, taken: task.taken };
-    await workflows.append([{ ...step, outcome: { kind: "rest" }, affinity: { worker, ms }, ...nothing }]);
+    await workflows.complete([{ ...step, outcome: { kind: "rest" }, affinity: { worker, ms }, ...nothing }]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

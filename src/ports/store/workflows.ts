@@ -78,7 +78,7 @@ export interface StartOutcome {
    * The refusal is not final: the store did not answer an earlier attempt at the same start, and may still
    * apply it. Stores never set this; the process that repeats a start does.
    */
-  readonly isInDoubt?: boolean;
+  readonly isAmbiguous?: boolean;
 }
 
 export interface InboxMessage extends WorkflowKey {
@@ -100,12 +100,12 @@ export interface InboxMessage extends WorkflowKey {
 }
 
 export type DeliveryOutcome =
-  | { readonly kind: "arrived"; readonly ref: number; readonly runId: string; readonly number: number }
+  | { readonly kind: "delivered"; readonly ref: number; readonly runId: string; readonly number: number }
   /**
    * The run does not exist, or is over. `isInDoubt`: as with a start, the store may have applied an earlier
    * attempt, or may still do so.
    */
-  | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean };
+  | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isAmbiguous?: boolean };
 
 /** The state of the task after a step. */
 export type TaskOutcome =
@@ -147,7 +147,7 @@ export type CompletionOutcome =
   | {
       readonly kind: "done";
       /** All deliveries before the messages of this step; more than were taken: there is work to do. */
-      readonly arrived: number;
+      readonly delivered: number;
       readonly starts: readonly StartOutcome[];
       /** A client in another process waits for its end. */
       readonly isWatched: boolean;
@@ -203,7 +203,7 @@ export interface ClaimedTask extends WorkflowKey {
   readonly last: number;
   /** Messages in the history, and the number of all deliveries. */
   readonly taken: number;
-  readonly arrived: number;
+  readonly delivered: number;
 }
 
 export interface TaskClaims {
@@ -240,9 +240,9 @@ export interface Closing extends WorkflowKey {
   readonly messages: readonly InboxMessage[];
 }
 
-export interface RunPages {
+export interface RunBatches {
   /** From the first batch with events beyond `after`, in order; `from` is the number of its first event. */
-  readonly pages: readonly (EventBatch & { readonly from: number })[];
+  readonly batches: readonly (EventBatch & { readonly from: number })[];
   /** More batches follow. */
   readonly isCut: boolean;
 }
@@ -285,6 +285,7 @@ export interface StoredTask {
   readonly worker: string | undefined;
   readonly mode: ReplayMode | undefined;
   readonly claimedAt: number | undefined;
+  /** The number of all deliveries; operators and tools read it by this name. */
   readonly arrived: number;
   readonly taken: number;
 }
@@ -351,7 +352,7 @@ export interface Workflows {
   start(batch: readonly RunStart[]): Promise<StartOutcome[]>;
   deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]>;
   /** No run twice in one batch. */
-  append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]>;
+  complete(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]>;
   /** A closed run stays unchanged: false. */
   close(closing: Closing): Promise<boolean>;
   /** A task with an expired lease has lost an attempt. The step that assigns the task again counts it. */
@@ -365,7 +366,7 @@ export interface Workflows {
    */
   wake(key: WorkflowKey, forgives?: boolean): Promise<boolean>;
   /** At most this many bytes, but at least one batch. */
-  history(ref: number, after: number, bytes: number): Promise<RunPages>;
+  history(ref: number, after: number, bytes: number): Promise<RunBatches>;
   inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]>;
   /** The open run, or else the latest; or the named one. */
   find(key: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined>;

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  batchOf,
   type ClaimOptions,
   HOUR,
-  heldOf,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -21,13 +21,13 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("a");
       assert.equal((await it.stored("a")).pinned, undefined);
-      const task = await it.theTask({ build: "b1", binds: true });
+      const task = await it.theTask({ build: "b1", pinsRuns: true });
       assert.equal((await it.stored("a")).pinned, "b1");
-      await it.append(heldOf(task), { batch: page("2") });
-      await it.arrive("a");
-      assert.deepEqual(await it.ids({ build: "b2", binds: true }), []);
-      assert.deepEqual(await it.ids({ build: "b2", binds: false }), []);
-      assert.deepEqual(await it.ids({ build: "b1", binds: true }), ["a"]);
+      await it.complete(leasedOf(task), { batch: batchOf("2") });
+      await it.deliver("a");
+      assert.deepEqual(await it.ids({ build: "b2", pinsRuns: true }), []);
+      assert.deepEqual(await it.ids({ build: "b2", pinsRuns: false }), []);
+      assert.deepEqual(await it.ids({ build: "b1", pinsRuns: true }), ["a"]);
       assert.equal((await it.stored("a")).pinned, "b1");
     });
 
@@ -36,16 +36,16 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       const task = await it.theTask({ build: "b1" });
       assert.equal((await it.stored("a")).pinned, undefined);
-      await it.append(heldOf(task));
-      await it.arrive("a");
+      await it.complete(leasedOf(task));
+      await it.deliver("a");
       assert.deepEqual(await it.ids({ build: "b2" }), ["a"]);
     });
 
     test("a run that was pinned at its start keeps its pin", async () => {
       const it = site();
       await it.start("a", { pinned: "b2" });
-      assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
-      assert.deepEqual(await it.ids({ build: "b2", binds: true }), ["a"]);
+      assert.deepEqual(await it.ids({ build: "b1", pinsRuns: true }), []);
+      assert.deepEqual(await it.ids({ build: "b2", pinsRuns: true }), ["a"]);
       assert.equal((await it.stored("a")).pinned, "b2");
     });
 
@@ -53,10 +53,10 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("bound", { pinned: "b1" });
       await it.start("free");
-      const claim = async (binds: boolean) => {
-        const { tasks } = await it.claim({ build: "b3", compatible: ["b1"], binds });
+      const claim = async (pinsRuns: boolean) => {
+        const { tasks } = await it.claim({ build: "b3", compatible: ["b1"], pinsRuns });
         await it.workflows.giveBack(tasks.map(({ ref, token }) => ({ ref, token, pauseMs: 0, problem: undefined })));
-        return Object.fromEntries(tasks.map(({ workflowId, pinned: bound }) => [workflowId, bound]));
+        return Object.fromEntries(tasks.map(({ workflowId, pinned }) => [workflowId, pinned]));
       };
       assert.deepEqual(await claim(false), { bound: "b1", free: undefined });
       assert.deepEqual(await claim(true), { bound: "b1", free: "b3" });
@@ -66,17 +66,17 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     test("only claimed runs are pinned", async () => {
       const it = site();
       for (let i = 0; i < 5; i++) await it.start(`${i}`);
-      assert.equal((await it.claim({ build: "b1", binds: true, limit: 2 })).tasks.length, 2);
+      assert.equal((await it.claim({ build: "b1", pinsRuns: true, limit: 2 })).tasks.length, 2);
       const builds = await Promise.all(["0", "1", "2", "3", "4"].map(async (id) => (await it.stored(id)).pinned));
       assert.deepEqual(builds.filter((build) => build === "b1").length, 2);
-      assert.equal((await it.claim({ build: "b2", binds: true })).tasks.length, 3);
+      assert.equal((await it.claim({ build: "b2", pinsRuns: true })).tasks.length, 3);
     });
 
     test("a worker continues runs of a compatible build, and they keep their pin", async () => {
       const it = site();
       for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { pinned: build });
       await it.start("free");
-      const ids = await it.ids({ build: "b3", compatible: ["b1"], binds: true });
+      const ids = await it.ids({ build: "b3", compatible: ["b1"], pinsRuns: true });
       assert.deepEqual(ids.sort(), ["free", "of b1", "of b3"]);
       assert.deepEqual([(await it.stored("of b1")).pinned, (await it.stored("free")).pinned], ["b1", "b3"]);
     });
@@ -84,19 +84,19 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     test("a task whose lease has ended is claimed only by the same build", async () => {
       const it = site();
       await it.start("a");
-      await it.theTask({ build: "b1", binds: true });
+      await it.theTask({ build: "b1", pinsRuns: true });
       await opened().advance(2 * HOUR);
-      assert.deepEqual(await it.ids({ build: "b2", binds: true }), []);
-      assert.deepEqual(await it.ids({ build: "b1", binds: true, worker: "w2" }), ["a"]);
+      assert.deepEqual(await it.ids({ build: "b2", pinsRuns: true }), []);
+      assert.deepEqual(await it.ids({ build: "b1", pinsRuns: true, worker: "w2" }), ["a"]);
     });
 
     test("affinity does not bring a run to a build that it is not pinned to", async () => {
       const it = site();
       await it.seen("w1");
       await it.start("a");
-      const task = await it.theTask({ build: "b1", binds: true });
-      await it.append(heldOf(task), { affinity: { worker: "w1", ms: HOUR } });
-      await it.arrive("a");
+      const task = await it.theTask({ build: "b1", pinsRuns: true });
+      await it.complete(leasedOf(task), { affinity: { worker: "w1", ms: HOUR } });
+      await it.deliver("a");
       assert.deepEqual(await it.ids({ worker: "w1", build: "b2" }), []);
       assert.equal((await it.theTask({ worker: "w1", build: "b1" })).mode, "sticky_hit_expected");
     });
@@ -117,11 +117,11 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const task = await it.theTask(code("f"));
       assert.equal(task.pinned, "b1 f");
       assert.equal((await it.stored("a")).pinned, "b1 f");
-      await it.append(heldOf(task), { batch: page("2") });
-      await it.arrive("a");
+      await it.complete(leasedOf(task), { batch: batchOf("2") });
+      await it.deliver("a");
       assert.deepEqual(await it.ids(code("g")), []);
       assert.deepEqual(await it.ids(code("f", "b2")), []);
-      assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
+      assert.deepEqual(await it.ids({ build: "b1", pinsRuns: true }), []);
       assert.deepEqual(await it.ids(code("f", "b1", "w2")), ["a"]);
       assert.equal((await it.stored("a")).pinned, "b1 f");
     });
@@ -132,8 +132,8 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       await it.start("other", { pinned: "b2" });
       const task = await it.theTask(code("f"));
       assert.deepEqual([task.workflowId, task.pinned], ["a", "b1 f"]);
-      await it.append(heldOf(task));
-      await it.arrive("a");
+      await it.complete(leasedOf(task));
+      await it.deliver("a");
       assert.deepEqual(await it.ids(code("g")), []);
       assert.deepEqual(await it.ids(code("f")), ["a"]);
       assert.equal((await it.stored("other")).pinned, "b2");
@@ -168,7 +168,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const { tasks } = await it.workflows.claim({ ...request, lease: lease("w1") });
       const pinned = tasks.map((task) => `${task.workflowId}: ${task.pinned}`);
       assert.deepEqual(pinned.sort(), ["bound part: g", "of b1: b1 f", "order: f", "part: g"]);
-      for (const { workflowId, pinned: bound } of tasks) assert.equal((await it.stored(workflowId)).pinned, bound);
+      for (const { workflowId, pinned } of tasks) assert.equal((await it.stored(workflowId)).pinned, pinned);
       for (const id of ["odd part", "odd order"]) assert.equal((await it.task(id)).state, "ready");
     });
 
@@ -191,8 +191,8 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
         const it = site();
         await it.seen("w1");
         await it.start("a");
-        await it.append(heldOf(await it.theTask(code("f"))), { affinity: { worker: "w1", ms: HOUR } });
-        await it.arrive("a");
+        await it.complete(leasedOf(await it.theTask(code("f"))), { affinity: { worker: "w1", ms: HOUR } });
+        await it.deliver("a");
         await passes(it);
         const staleMs = 30 * MINUTE;
         for (const isSticky of [true, false]) {

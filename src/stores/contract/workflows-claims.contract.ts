@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout } from "./reminders-shared.contract.ts";
-import { HOUR, heldOf, idsOf, lease, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
+import {
+  batchOf,
+  HOUR,
+  idsOf,
+  lease,
+  leasedOf,
+  MINUTE,
+  Site,
+  type WorkflowsHarness,
+} from "./workflows-shared.contract.ts";
 
 export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
@@ -52,11 +61,11 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     test("only the last worker that claimed a task can continue it", async () => {
       const it = site();
       await it.start("a");
-      const first = heldOf(await it.theTask());
+      const first = leasedOf(await it.theTask());
       await opened().advance(2 * HOUR);
-      const second = heldOf(await it.theTask());
-      assert.equal((await it.append(first, { batch: page("of the first") })).kind, "lost");
-      assert.equal((await it.append(second, { batch: page("of the second") })).kind, "done");
+      const second = leasedOf(await it.theTask());
+      assert.equal((await it.complete(first, { batch: batchOf("of the first") })).kind, "lost");
+      assert.equal((await it.complete(second, { batch: batchOf("of the second") })).kind, "done");
       assert.deepEqual(await it.events(first.ref), ["started", "of the second"]);
     });
 
@@ -78,7 +87,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       await it.idle("a");
       await it.start("b", { delayMs: HOUR });
       await opened().advance(2 * HOUR);
-      await it.arrive("a");
+      await it.deliver("a");
       assert.deepEqual(await it.ids(), ["b", "a"]);
     });
 
@@ -102,7 +111,9 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
         tasks.map(({ token }) => token),
         ["shared", "shared", "shared"],
       );
-      const outcomes = await it.workflows.append(tasks.map((task) => it.appendOf(heldOf(task), { batch: page("2") })));
+      const outcomes = await it.workflows.complete(
+        tasks.map((task) => it.completionOf(leasedOf(task), { batch: batchOf("2") })),
+      );
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
         ["done", "done", "done"],
@@ -191,8 +202,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     test("the next time is at most the end of another worker's lease", async () => {
       const it = site();
       const now = await it.now();
-      await it.held("a", { lease: lease("w2", 3 * HOUR) });
-      await it.held("b", { lease: lease("w2", 2 * HOUR) });
+      await it.leased("a", { lease: lease("w2", 3 * HOUR) });
+      await it.leased("b", { lease: lease("w2", 2 * HOUR) });
       assertAbout((await it.claim()).next, now + 2 * HOUR);
     });
 
@@ -200,7 +211,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.seen("w2");
       await it.idle("a", { affinity: { worker: "w2", ms: 2 * HOUR } });
-      await it.arrive("a");
+      await it.deliver("a");
       const { now, tasks, next } = await it.claim({ worker: "w1", staleMs: 9 * HOUR });
       assert.deepEqual(tasks, []);
       assert.ok(next !== undefined && next > now && next <= now + 2 * HOUR);

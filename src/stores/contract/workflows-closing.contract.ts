@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, commitOf, keep, take } from "./shared.contract.ts";
-import { closeAs, HOUR, lease, page, Site, type WorkflowsHarness, withSecond } from "./workflows-shared.contract.ts";
+import { batchOf, closeAs, HOUR, lease, Site, type WorkflowsHarness, withSecond } from "./workflows-shared.contract.ts";
 
 export function workflowClosingContract(harness: WorkflowsHarness): void {
   const { open, opened } = harness;
@@ -17,35 +17,35 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         "wakes a run by a message",
         async (it) => {
           await it.idle("idle");
-          return () => it.arrive("idle");
+          return () => it.deliver("idle");
         },
       ],
       [
         "starts a run with a step",
         async (it) => {
-          const held = await it.held("parent");
-          return () => it.append(held, { starts: [it.startOf("child")] });
+          const held = await it.leased("parent");
+          return () => it.complete(held, { starts: [it.startOf("child")] });
         },
       ],
       [
         "wakes a run with a step",
         async (it) => {
-          const [held] = [await it.held("from"), await it.idle("to")];
-          return () => it.append(held, { messages: [it.arrivalOf("to")] });
+          const [held] = [await it.leased("from"), await it.idle("to")];
+          return () => it.complete(held, { messages: [it.messageTo("to")] });
         },
       ],
       [
         "ends a step of a run with a new message",
         async (it) => {
-          const held = await it.held("busy");
-          await it.arrive("busy");
-          return () => it.append(held);
+          const held = await it.leased("busy");
+          await it.deliver("busy");
+          return () => it.complete(held);
         },
       ],
       [
         "returns a task",
         async (it) => {
-          const held = await it.held("given");
+          const held = await it.leased("given");
           return () => it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
         },
       ],
@@ -68,21 +68,21 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         async (it) => {
           const held = await take(it.store, actor("bob", it.namespace));
           await it.idle("signalled");
-          return () => it.store.commit([{ ...commitOf(held, keep), messages: [it.arrivalOf("signalled")] }]);
+          return () => it.store.commit([{ ...commitOf(held, keep), messages: [it.messageTo("signalled")] }]);
         },
       ],
       [
         "ends a watched run with a step",
         async (it) => {
-          const held = await it.held("watched");
+          const held = await it.leased("watched");
           await it.workflows.watchEnds([held.ref]);
-          return () => it.append(held, { outcome: closeAs() });
+          return () => it.complete(held, { outcome: closeAs() });
         },
       ],
       [
         "closes a watched run",
         async (it) => {
-          const held = await it.held("killed");
+          const held = await it.leased("killed");
           await it.workflows.watchEnds([held.ref]);
           return () => it.workflows.close(it.closing("killed"));
         },
@@ -139,13 +139,13 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       const { store, dispose } = await open();
       try {
         const it = new Site(store);
-        const held = await it.held("a");
+        const held = await it.leased("a");
         await store.close();
         const { workflows, namespace } = it;
         const questions: (() => Promise<unknown>)[] = [
           () => it.start("b"),
-          () => it.arrive("a"),
-          () => it.append(held),
+          () => it.deliver("a"),
+          () => it.complete(held),
           () => workflows.close(it.closing("a")),
           () => it.claim(),
           () => workflows.renew([held], HOUR),
@@ -173,12 +173,12 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       const { store, dispose } = await open();
       try {
         const it = new Site(store);
-        const held = await it.held("a");
-        const underWay = [it.append(held, { batch: page("2") }), it.start("b"), it.arrive("a")];
+        const held = await it.leased("a");
+        const underWay = [it.complete(held, { batch: batchOf("2") }), it.start("b"), it.deliver("a")];
         const results = Promise.all(underWay);
         await store.close();
-        const [step, start, arrival] = (await results) as [{ kind: string }, { isNew: boolean }, { kind: string }];
-        assert.deepEqual([step.kind, start.isNew, arrival.kind], ["done", true, "arrived"]);
+        const [step, start, delivery] = (await results) as [{ kind: string }, { isNew: boolean }, { kind: string }];
+        assert.deepEqual([step.kind, start.isNew, delivery.kind], ["done", true, "delivered"]);
       } finally {
         await dispose();
       }
@@ -190,13 +190,13 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         if (opened.reopen === undefined) return t.skip("this store forgets");
         const before = new Site(opened.store);
         const own = lease();
-        const held = await before.held("held", { lease: own, reminders: [setOf(before.place.key("timer"))] });
-        await before.append(held, {
-          batch: page("2"),
+        const held = await before.leased("held", { lease: own, reminders: [setOf(before.place.key("timer"))] });
+        await before.complete(held, {
+          batch: batchOf("2"),
           outcome: { kind: "keep", leaseMs: HOUR },
           affinity: { worker: "w1", ms: HOUR },
         });
-        await before.arrive("held", "k");
+        await before.deliver("held", "k");
         await before.idle("idle");
         await before.closed("over");
         const last = await before.start("ready", { attributes: `{"a":1}`, memo: "m" });
@@ -214,7 +214,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
           assert.deepEqual(await after.events(held.ref), ["started", "2"]);
           assert.deepEqual(await after.inbox(held.ref), [[1, "k"]]);
           assert.deepEqual(await after.ids(), ["ready"]);
-          assert.equal((await after.append({ ...held, last: 2 }, { batch: page("3"), taken: 1 })).kind, "done");
+          assert.equal((await after.complete({ ...held, last: 2 }, { batch: batchOf("3"), taken: 1 })).kind, "done");
           assert.ok((await after.start("next")).ref > last.ref);
         } finally {
           await again.close();

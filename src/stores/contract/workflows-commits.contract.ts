@@ -6,13 +6,13 @@ import type { Commit } from "../../ports/store/store.ts";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, change, clear, commitOf, keep, send, take, takeAll, whole } from "./shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   HOUR,
-  heldOf,
   LARGE,
   lease,
-  page,
+  leasedOf,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -32,7 +32,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
     return {
       ...commit,
       starts: [it.startOf("new", { reminders: [setOf(it.place.key("its timer"))] }), it.startOf("open")],
-      messages: [it.arrivalOf("idle", "k"), it.arrivalOf("over"), it.arrivalOf("nobody"), it.arrivalOf("new", "k")],
+      messages: [it.messageTo("idle", "k"), it.messageTo("over"), it.messageTo("nobody"), it.messageTo("new", "k")],
       reminders: [setOf(it.place.key("tea"))],
     };
   }
@@ -68,7 +68,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await view(it), AFTER);
         assert.equal((await it.stored("new")).runId, commit.starts?.[0]?.runId);
         const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
-        assert.equal((await it.append(heldOf(idle), { batch: page("k"), taken: 1 })).kind, "done");
+        assert.equal((await it.complete(leasedOf(idle), { batch: batchOf("k"), taken: 1 })).kind, "done");
         await it.place.cancel(it.place.key("its timer"));
         assert.equal(await send(it.store, commit), "committed");
         assert.deepEqual([(await it.task("idle")).arrived, (await it.task("idle")).state], [1, "idle"]);
@@ -81,8 +81,8 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         const held = await take(it.store, alice(it));
         if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
         await it.start("later", { delayMs: HOUR });
-        const arrivals = [it.arrivalOf("later", "k", { wakes: true })];
-        await send(it.store, { ...commitOf(held, one, before === undefined ? 0 : 1), messages: arrivals });
+        const messages = [it.messageTo("later", "k", { wakes: true })];
+        await send(it.store, { ...commitOf(held, one, before === undefined ? 0 : 1), messages });
         assert.deepEqual(await it.ids(), ["later"]);
       });
 
@@ -117,7 +117,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       assert.equal(await send(it.store, { ...commitOf(held, whole("1")), starts }), "committed");
       assert.deepEqual(await it.ids(), []);
       const { ref } = await it.stored("mine");
-      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 })).kind, "done");
+      assert.equal((await it.complete({ ref, token: own.token, last: 1, taken: 0 })).kind, "done");
       await opened().advance(2 * HOUR);
       assert.deepEqual(await it.ids(), ["later"]);
     });
@@ -131,8 +131,8 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       const batch = held.map((one, i): Commit => {
         const mine = isFenced(i) ? { ...one, epoch: one.epoch - 1 } : one;
         const starts = i % 3 === 0 ? [it.startOf(`child ${i}`), it.startOf("shared")] : undefined;
-        const arrivals = i % 2 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [];
-        return { ...commitOf(mine, [whole("x"), whole(LARGE), keep][i % 3]!), starts, messages: arrivals };
+        const messages = i % 2 === 0 ? [it.messageTo("target", `from ${i}`)] : [];
+        return { ...commitOf(mine, [whole("x"), whole(LARGE), keep][i % 3]!), starts, messages };
       });
       for (let time = 0; time < 2; time++) {
         const outcomes = await it.store.commit(batch);

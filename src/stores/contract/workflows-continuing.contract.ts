@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ClaimedTask } from "../../ports/store/workflows.ts";
 import {
+  batchOf,
   closeAs,
   further,
-  type HeldTask,
-  heldOf,
   LARGE,
-  page,
+  type LeasedTask,
+  leasedOf,
   REST,
   Site,
   type WorkflowsHarness,
@@ -22,10 +22,10 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
   const site = () => new Site(harness.opened().store);
 
   /** Ends a run and starts the next one of its workflow. Returns the ref of the new run. */
-  async function goOn(it: Site, id: string, held: HeldTask, arrivals = [] as string[]): Promise<number> {
+  async function goOn(it: Site, id: string, held: LeasedTask, keys = [] as string[]): Promise<number> {
     const starts = [it.startOf(id)];
-    const told = arrivals.map((key) => it.arrivalOf(id, key, { runId: starts[0]!.runId }));
-    const outcome = await it.append(held, { batch: page("on"), outcome: CONTINUED, starts, messages: told });
+    const messages = keys.map((key) => it.messageTo(id, key, { runId: starts[0]!.runId }));
+    const outcome = await it.complete(held, { batch: batchOf("on"), outcome: CONTINUED, starts, messages });
     assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
     return outcome.starts[0].ref;
   }
@@ -41,8 +41,8 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
   describe("continued runs", () => {
     test("messages for the workflow move on to the next run, in order and with their data", async () => {
       const it = site();
-      const held = await it.held("a");
-      for (const key of ["z", "m", "a"]) await it.arrive("a", key, { data: key === "m" ? LARGE : key });
+      const held = await it.leased("a");
+      for (const key of ["z", "m", "a"]) await it.deliver("a", key, { data: key === "m" ? LARGE : key });
       const ref = await goOn(it, "a", held);
       const inbox = await it.workflows.inbox(ref, 0, 10);
       assert.deepEqual(inbox, [
@@ -52,19 +52,19 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       ]);
       assert.deepEqual(await it.inbox(held.ref), []);
       const task = await it.theTask();
-      assert.deepEqual([task.ref, task.arrived, task.taken], [ref, 3, 0]);
+      assert.deepEqual([task.ref, task.delivered, task.taken], [ref, 3, 0]);
     });
 
     test("messages for one run alone are dropped with the run", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "timer 1", { goesAlong: false });
-      await it.arrive("a", "signal");
-      await it.arrive("a", "timer 2", { goesAlong: false });
+      const held = await it.leased("a");
+      await it.deliver("a", "timer 1", { goesAlong: false });
+      await it.deliver("a", "signal");
+      await it.deliver("a", "timer 2", { goesAlong: false });
       const ref = await goOn(it, "a", held);
       assert.deepEqual(await it.inbox(ref), [[1, "signal"]]);
-      assert.deepEqual(await it.arrive("a", "timer 1", { goesAlong: false, runId: (await it.stored("a")).runId }), {
-        kind: "arrived",
+      assert.deepEqual(await it.deliver("a", "timer 1", { goesAlong: false, runId: (await it.stored("a")).runId }), {
+        kind: "delivered",
         ref,
         runId: (await it.stored("a")).runId,
         number: 2,
@@ -73,16 +73,16 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
 
     test("messages that were taken do not move on", async () => {
       const it = site();
-      const held = await it.held("a");
-      for (const key of ["1", "2", "3"]) await it.arrive("a", key);
+      const held = await it.leased("a");
+      for (const key of ["1", "2", "3"]) await it.deliver("a", key);
       const ref = await goOn(it, "a", { ...held, taken: 2 });
       assert.deepEqual(await it.inbox(ref), [[1, "3"]]);
     });
 
     test("messages that the step sends to the next run come before the remaining ones, and each key is there once", async () => {
       const it = site();
-      const held = await it.held("a");
-      for (const key of ["left over", "new"]) await it.arrive("a", key);
+      const held = await it.leased("a");
+      for (const key of ["left over", "new"]) await it.deliver("a", key);
       const ref = await goOn(it, "a", held, ["older", "left over"]);
       assert.deepEqual(await it.inbox(ref), [
         [1, "older"],
@@ -94,13 +94,13 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
 
     test("a repeated step moves no message twice", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "signal");
+      const held = await it.leased("a");
+      await it.deliver("a", "signal");
       const starts = [it.startOf("a")];
-      const step = it.appendOf(held, { batch: page("on"), outcome: CONTINUED, starts });
+      const step = it.completionOf(held, { batch: batchOf("on"), outcome: CONTINUED, starts });
       const first = await it.step(step);
       const task = await it.theTask();
-      await it.append(heldOf(task), { taken: 1, batch: page("took it") });
+      await it.complete(leasedOf(task), { taken: 1, batch: batchOf("took it") });
       assert.deepEqual([first.kind, (await it.step(step)).kind], ["done", "done"]);
       assert.deepEqual(await it.inbox(task.ref), []);
       assert.deepEqual([(await it.task("a")).arrived, (await it.task("a")).state], [1, "idle"]);
@@ -108,18 +108,18 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
 
     test("a lost step moves no message", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "signal");
-      const lost = it.appendOf(further(held, 1), { outcome: CONTINUED, starts: [it.startOf("a")] });
+      const held = await it.leased("a");
+      await it.deliver("a", "signal");
+      const lost = it.completionOf(further(held, 1), { outcome: CONTINUED, starts: [it.startOf("a")] });
       assert.equal((await it.step(lost)).kind, "lost");
       assert.deepEqual(await it.inbox(held.ref), [[1, "signal"]]);
     });
 
     test("a continued run without a next run leaves no message", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "signal");
-      assert.equal((await it.append(held, { outcome: CONTINUED })).kind, "done");
+      const held = await it.leased("a");
+      await it.deliver("a", "signal");
+      assert.equal((await it.complete(held, { outcome: CONTINUED })).kind, "done");
       assert.deepEqual(await it.inbox(held.ref), []);
       const { ref } = await it.start("a");
       assert.deepEqual(await it.inbox(ref), []);
@@ -127,9 +127,9 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
 
     test("an end of another kind moves no message", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "signal");
-      await it.append(held, { outcome: closeAs("completed"), starts: [it.startOf("a")] });
+      const held = await it.leased("a");
+      await it.deliver("a", "signal");
+      await it.complete(held, { outcome: closeAs("completed"), starts: [it.startOf("a")] });
       assert.deepEqual(await it.inbox((await it.stored("a")).ref), []);
     });
 
@@ -137,9 +137,9 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       await withSecond(harness, async (second) => {
         const it = site();
         const there = second === undefined ? it : new Site(second, it.namespace);
-        let held = await it.held("a");
+        let held = await it.leased("a");
         const senders = [it, there, it].map(async (from, sender) => {
-          for (let i = 0; i < 20; i++) assert.equal((await from.arrive("a", `${sender}.${i}`)).kind, "arrived");
+          for (let i = 0; i < 20; i++) assert.equal((await from.deliver("a", `${sender}.${i}`)).kind, "delivered");
         });
         const seen: string[] = [];
         const take = async () => {
@@ -155,7 +155,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
           isEmpty = held.taken === before;
           await goOn(it, "a", held);
           if (isOver) isEmpty &&= (await it.task("a")).arrived === 0;
-          held = heldOf(await theNext(it));
+          held = leasedOf(await theNext(it));
         }
         assert.deepEqual([seen.length, new Set(seen).size], [60, 60]);
         for (const sender of [0, 1, 2]) {
@@ -173,9 +173,9 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     test("a refused start sends its refusal in the same step, and a successful one does not", async () => {
       const it = site();
       await it.start("taken");
-      const held = await it.held("parent");
-      const starts = ["taken", "free"].map((id) => it.startOf(id, { refusal: it.arrivalOf("parent", `no ${id}`) }));
-      const outcome = await it.append(held, { batch: page("2"), starts, outcome: REST });
+      const held = await it.leased("parent");
+      const starts = ["taken", "free"].map((id) => it.startOf(id, { refusal: it.messageTo("parent", `no ${id}`) }));
+      const outcome = await it.complete(held, { batch: batchOf("2"), starts, outcome: REST });
       assert.ok(outcome.kind === "done");
       assert.deepEqual(
         outcome.starts.map(({ isNew }) => isNew),
@@ -188,9 +188,9 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     test("a refused start sends its refusal once, however often the step is repeated", async () => {
       const it = site();
       await it.start("taken");
-      const held = await it.held("parent");
-      const starts = [it.startOf("taken", { refusal: it.arrivalOf("parent", "no") })];
-      const step = it.appendOf(held, { batch: page("2"), starts });
+      const held = await it.leased("parent");
+      const starts = [it.startOf("taken", { refusal: it.messageTo("parent", "no") })];
+      const step = it.completionOf(held, { batch: batchOf("2"), starts });
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.task("parent")).arrived, 1);
@@ -199,9 +199,9 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     test("a start after a closed run that is to stay is refused as well", async () => {
       const it = site();
       await it.closed("over");
-      const held = await it.held("parent");
-      const refusal = it.arrivalOf("parent", "no");
-      await it.append(held, { batch: page("2"), starts: [it.startOf("over", { ifClosed: "keep", refusal })] });
+      const held = await it.leased("parent");
+      const refusal = it.messageTo("parent", "no");
+      await it.complete(held, { batch: batchOf("2"), starts: [it.startOf("over", { ifClosed: "keep", refusal })] });
       assert.deepEqual(await it.inbox(held.ref), [[1, "no"]]);
     });
   });
@@ -210,10 +210,10 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     test("a different step is lost, although it has the same length, last event and token", async () => {
       const it = site();
       for (const outcome of [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs()]) {
-        const held = await it.held(`${outcome.kind}`);
-        assert.equal((await it.append(held, { batch: page("2"), outcome })).kind, "done");
-        assert.equal((await it.append(held, { batch: page("2"), outcome })).kind, "done", "the same one again");
-        assert.equal((await it.append(held, { batch: page("b"), outcome })).kind, "lost", outcome.kind);
+        const held = await it.leased(`${outcome.kind}`);
+        assert.equal((await it.complete(held, { batch: batchOf("2"), outcome })).kind, "done");
+        assert.equal((await it.complete(held, { batch: batchOf("2"), outcome })).kind, "done", "the same one again");
+        assert.equal((await it.complete(held, { batch: batchOf("b"), outcome })).kind, "lost", outcome.kind);
         assert.deepEqual(await it.events(held.ref), ["started", "2"]);
       }
     });
@@ -222,10 +222,10 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const it = site();
       const fates = [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs(), closeAs("failed")];
       for (const [i, outcome] of fates.entries()) {
-        const held = await it.held(`${i}`);
-        await it.append(held, { batch: page("2"), outcome });
+        const held = await it.leased(`${i}`);
+        await it.complete(held, { batch: batchOf("2"), outcome });
         for (const other of fates) {
-          const { kind } = await it.append(held, { batch: page("2"), outcome: other });
+          const { kind } = await it.complete(held, { batch: batchOf("2"), outcome: other });
           assert.equal(kind, other === outcome ? "done" : "lost", `${i}: ${other.kind}`);
         }
       }

@@ -7,16 +7,16 @@ import type { TaskCompletion } from "../../ports/store/workflows.ts";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, commitOf, take, whole } from "./shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   further,
-  type HeldTask,
-  heldOf,
   insist,
   insistent,
   KEEP,
+  type LeasedTask,
   lease,
-  page,
+  leasedOf,
   Site,
   type WorkflowsHarness,
   withSecond,
@@ -96,11 +96,11 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         const outcomes = await Promise.all(
           many(20, (i) => {
             const ids = i % 2 === 0 ? ["a", "b", "a"] : ["b", "a", "a"];
-            return (i % 2 === 0 ? it : there).workflows.deliver(ids.map((id, k) => it.arrivalOf(id, `${i}/${k}`)));
+            return (i % 2 === 0 ? it : there).workflows.deliver(ids.map((id, k) => it.messageTo(id, `${i}/${k}`)));
           }),
         );
         const numbers = (ref: number) =>
-          outcomes.flat().flatMap((one) => (one.kind === "arrived" && one.ref === ref ? [one.number] : []));
+          outcomes.flat().flatMap((one) => (one.kind === "delivered" && one.ref === ref ? [one.number] : []));
         for (const [id, count] of [
           ["a", 40],
           ["b", 20],
@@ -121,9 +121,9 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
     test("only one of many deliveries of the same message counts", () =>
       together(async (it, there) => {
         const { ref } = await it.idle("a");
-        const outcomes = await Promise.all(many(10, (i) => (i % 2 === 0 ? it : there).arrive("a", "k")));
+        const outcomes = await Promise.all(many(10, (i) => (i % 2 === 0 ? it : there).deliver("a", "k")));
         assert.deepEqual(
-          outcomes.map((one) => one.kind === "arrived" && one.number),
+          outcomes.map((one) => one.kind === "delivered" && one.number),
           many(10, () => 1),
         );
         assert.deepEqual([await it.inbox(ref), (await it.task("a")).arrived], [[[1, "k"]], 1]);
@@ -131,11 +131,14 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
 
     test("only one of many different steps of one holder counts, and the history has no gap", () =>
       together(async (it, there) => {
-        let held: HeldTask = await it.held("a");
+        let held: LeasedTask = await it.leased("a");
         for (let round = 0; round < 10; round++) {
           const outcomes = await Promise.all(
             many(6, (i) =>
-              (i % 2 === 0 ? it : there).append(held, { batch: page(...many(i + 1, () => `${round}`)), outcome: KEEP }),
+              (i % 2 === 0 ? it : there).complete(held, {
+                batch: batchOf(...many(i + 1, () => `${round}`)),
+                outcome: KEEP,
+              }),
             ),
           );
           const winners = outcomes.flatMap((one, i) => (one.kind === "done" ? [i] : []));
@@ -148,10 +151,10 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
     test("the same step sent many times at once is applied once, and all get the same result", () =>
       together(async (it, there) => {
         await it.idle("target");
-        const step = it.appendOf(await it.held("a"), {
-          batch: page("2"),
+        const step = it.completionOf(await it.leased("a"), {
+          batch: batchOf("2"),
           starts: [it.startOf("child")],
-          messages: [it.arrivalOf("target")],
+          messages: [it.messageTo("target")],
         });
         const outcomes = await Promise.all(many(8, (i) => (i % 2 === 0 ? it : there).step(step)));
         assert.ok(outcomes.every(({ kind }) => kind === "done"));
@@ -161,13 +164,13 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
 
     test("batches of steps that send to each other's runs all succeed", () =>
       together(async (it, there) => {
-        const all = await Promise.all(many(24, (i) => it.held(`${i}`)));
+        const all = await Promise.all(many(24, (i) => it.leased(`${i}`)));
         let heads = all;
         for (let round = 0; round < 5; round++) {
-          const stepOf = (held: HeldTask, i: number): TaskCompletion => {
-            const to = [1, 7, 13].map((far) => it.arrivalOf(`${(i + far) % 24}`, `${round}/${i}/${far}`));
-            return it.appendOf(held, {
-              batch: page(`${round}`),
+          const stepOf = (held: LeasedTask, i: number): TaskCompletion => {
+            const to = [1, 7, 13].map((far) => it.messageTo(`${(i + far) % 24}`, `${round}/${i}/${far}`));
+            return it.completionOf(held, {
+              batch: batchOf(`${round}`),
               outcome: KEEP,
               messages: to,
               starts: [it.startOf(`s${(i * round) % 7}`)],
@@ -175,7 +178,9 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
           };
           const steps = heads.map(stepOf);
           const parts = [steps.slice(0, 8), steps.slice(8, 16).reverse(), steps.slice(16)];
-          const outcomes = await Promise.all(parts.map((part, i) => (i % 2 === 0 ? it : there).workflows.append(part)));
+          const outcomes = await Promise.all(
+            parts.map((part, i) => (i % 2 === 0 ? it : there).workflows.complete(part)),
+          );
           assert.ok(outcomes.flat().every(({ kind }) => kind === "done"));
           heads = heads.map((held) => further(held, 1));
         }
@@ -198,12 +203,12 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
             assert.ok(rounds < 2_000, "no end");
             const { tasks } = await site.claim({ worker, limit: 5 });
             await site.workflows.renew(tasks, 60_000);
-            await site.workflows.append(
+            await site.workflows.complete(
               tasks.map((task) => {
                 const isLast = task.last >= 4;
-                return site.appendOf(heldOf(task), {
-                  batch: page("x"),
-                  taken: task.arrived,
+                return site.completionOf(leasedOf(task), {
+                  batch: batchOf("x"),
+                  taken: task.delivered,
                   outcome: isLast ? closeAs() : { kind: "rest" },
                 });
               }),
@@ -213,7 +218,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         const poke = async (site: Site): Promise<void> => {
           for (let rounds = 0; !(await isOver()); rounds++) {
             assert.ok(rounds < 2_000, "no end");
-            await site.workflows.deliver(ids.toReversed().map((id) => site.arrivalOf(id, freshId())));
+            await site.workflows.deliver(ids.toReversed().map((id) => site.messageTo(id, freshId())));
             await site.workflows.wake(site.key(ids[rounds % 30]!));
           }
         };
@@ -234,8 +239,8 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
           held.map((one, i) => {
             const order = i % 2 === 0 ? ids : ids.toReversed();
             const starts = order.map((id) => it.startOf(id, { lease: lease() }));
-            const arrivals = order.map((id) => it.arrivalOf(id, `from ${i}`));
-            const commit = { ...commitOf(one, whole("1")), starts, messages: arrivals };
+            const messages = order.map((id) => it.messageTo(id, `from ${i}`));
+            const commit = { ...commitOf(one, whole("1")), starts, messages };
             return persist(storeOf(i), commit);
           }),
         );

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout, setOf } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   HOUR,
-  heldOf,
   LARGE,
+  leasedOf,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -23,10 +23,10 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.start("ready");
       await it.start("later", { delayMs: HOUR });
       await it.idle("idle");
-      await it.held("leased");
+      await it.leased("leased");
       for (const id of ["ready", "later", "idle", "leased"]) {
         const { ref } = await it.stored(id);
-        const closing = it.closing(id, { status: "timed out", batch: page("too", "late"), result: LARGE });
+        const closing = it.closing(id, { status: "timed out", batch: batchOf("too", "late"), result: LARGE });
         assert.equal(await it.workflows.close(closing), true);
         const run = await it.stored(id);
         assert.deepEqual([run.status, run.result, run.task, run.events], ["timed out", LARGE, undefined, 3]);
@@ -38,13 +38,13 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
 
     test("the holder of the task of a closed run can change nothing", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await it.workflows.close(it.closing("a"));
-      assert.equal((await it.append(held, { batch: page("2") })).kind, "lost");
-      assert.equal((await it.append(held)).kind, "lost");
+      assert.equal((await it.complete(held, { batch: batchOf("2") })).kind, "lost");
+      assert.equal((await it.complete(held)).kind, "lost");
       assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
       assert.deepEqual(await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]), [false]);
-      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "terminated" });
+      assert.deepEqual(await it.deliver("a"), { kind: "closed", status: "terminated" });
       assert.deepEqual(await it.events(held.ref), ["started", "terminated"]);
     });
 
@@ -75,16 +75,16 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("child");
       const { ref } = await it.idle("parent");
-      const arrivals = ["parent", "nobody", "child", "parent"].map((id, i) => it.arrivalOf(id, `${i}`));
-      assert.equal(await it.workflows.close(it.closing("child", { messages: arrivals, runId: freshId() })), false);
+      const messages = ["parent", "nobody", "child", "parent"].map((id, i) => it.messageTo(id, `${i}`));
+      assert.equal(await it.workflows.close(it.closing("child", { messages, runId: freshId() })), false);
       assert.deepEqual([await it.inbox(ref), (await it.task("parent")).state], [[], "idle"]);
-      assert.equal(await it.workflows.close(it.closing("child", { messages: arrivals })), true);
+      assert.equal(await it.workflows.close(it.closing("child", { messages })), true);
       assert.deepEqual(await it.inbox(ref), [
         [1, "0"],
         [2, "3"],
       ]);
       assert.deepEqual(await it.ids(), ["parent"]);
-      assert.equal(await it.workflows.close(it.closing("child", { messages: [it.arrivalOf("parent")] })), false);
+      assert.equal(await it.workflows.close(it.closing("child", { messages: [it.messageTo("parent")] })), false);
       assert.equal((await it.task("parent")).arrived, 2);
     });
 
@@ -111,10 +111,10 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     test("either a close or the last step of a run applies first, and both get matching results", async () => {
       const it = site();
       for (let i = 0; i < 20; i++) {
-        const held = await it.held(`${i}`);
+        const held = await it.leased(`${i}`);
         const [isClosed, outcome] = await Promise.all([
           it.workflows.close(it.closing(`${i}`)),
-          it.append(held, { batch: page("the end"), outcome: closeAs() }),
+          it.complete(held, { batch: batchOf("the end"), outcome: closeAs() }),
         ]);
         assert.equal(isClosed, outcome.kind === "lost");
         assert.equal(await it.status(`${i}`), isClosed ? "terminated" : "completed");
@@ -127,7 +127,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     test("closed runs are returned with their results, and open ones are not", async () => {
       const it = site();
       const over = await it.closed("over", {}, closeAs("failed", LARGE));
-      const open = await it.held("open");
+      const open = await it.leased("open");
       const { ref: replaced, runId: replacedId } = await it.start("replaced");
       await it.workflows.close(it.closing("replaced"));
       await it.start("replaced");
@@ -142,7 +142,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
           { ref: replaced, runId: replacedId, status: "terminated", result: "why" },
         ].sort((a, b) => a.ref - b.ref),
       );
-      await it.append(open, { outcome: closeAs("completed", "fine") });
+      await it.complete(open, { outcome: closeAs("completed", "fine") });
       assert.deepEqual(await it.workflows.watchEnds([open.ref]), [
         { ref: open.ref, runId: await idOf("open"), status: "completed", result: "fine" },
       ]);
@@ -150,10 +150,10 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
 
     test("the step that closes a watched run gets that information", async () => {
       const it = site();
-      const [watched, other] = [await it.held("watched"), await it.held("other")];
+      const [watched, other] = [await it.leased("watched"), await it.leased("other")];
       await it.workflows.watchEnds([watched.ref]);
-      const outcomes = await it.workflows.append(
-        [other, watched].map((held) => it.appendOf(held, { batch: page("end"), outcome: closeAs() })),
+      const outcomes = await it.workflows.complete(
+        [other, watched].map((held) => it.completionOf(held, { batch: batchOf("end"), outcome: closeAs() })),
       );
       assert.deepEqual(
         outcomes.map((one) => one.kind === "done" && one.isWatched),
@@ -163,12 +163,12 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
 
     test("a run stays watched however often its task changes its holder", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await it.workflows.watchEnds([held.ref]);
-      await it.append(held, { batch: page("2") });
-      await it.arrive("a");
+      await it.complete(held, { batch: batchOf("2") });
+      await it.deliver("a");
       const task = await it.theTask();
-      const outcome = await it.append(heldOf(task), { taken: 1, outcome: closeAs() });
+      const outcome = await it.complete(leasedOf(task), { taken: 1, outcome: closeAs() });
       assert.ok(outcome.kind === "done" && outcome.isWatched);
     });
   });
@@ -176,17 +176,17 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
   describe("removal of closed runs", () => {
     test("a run is removed with its event batches, its inbox and its attributes", async () => {
       const it = site();
-      const held = await it.held("a", { attributes: `{"a":1}` });
-      await it.workflows.deliver(["1", "2"].map((key) => it.arrivalOf("a", key)));
-      await it.append(held, { batch: page("2"), taken: 1, outcome: closeAs() });
+      const held = await it.leased("a", { attributes: `{"a":1}` });
+      await it.workflows.deliver(["1", "2"].map((key) => it.messageTo("a", key)));
+      await it.complete(held, { batch: batchOf("2"), taken: 1, outcome: closeAs() });
       assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + MINUTE, 10), 1);
       assert.equal(await it.workflows.find(it.key("a")), undefined);
       assert.deepEqual(await it.workflows.history(held.ref, 0, 1_000), { pages: [], isCut: false });
       assert.deepEqual(await it.inbox(held.ref), []);
       assert.deepEqual(await it.workflows.watchEnds([held.ref]), []);
       assert.deepEqual(await it.workflows.list({ namespace: it.namespace, attributes: { a: 1 }, limit: 9 }), []);
-      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: undefined });
-      assert.equal((await it.append(held, { batch: page("2"), outcome: closeAs() })).kind, "lost");
+      assert.deepEqual(await it.deliver("a"), { kind: "closed", status: undefined });
+      assert.equal((await it.complete(held, { batch: batchOf("2"), outcome: closeAs() })).kind, "lost");
       const next = await it.start("a", { ifClosed: "keep" });
       assert.ok(next.isNew && next.ref > held.ref);
     });
@@ -194,10 +194,10 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     test("only runs that ended before the given time are removed, and never open ones", async () => {
       const it = site();
       await it.closed("early");
-      const late = await it.held("late");
+      const late = await it.leased("late");
       await it.start("open");
       await opened().advance(2 * HOUR);
-      await it.append(late, { outcome: closeAs() });
+      await it.complete(late, { outcome: closeAs() });
       const now = await it.now();
       assert.equal(await it.workflows.prune(it.namespace, now - 5 * HOUR, 10), 0);
       assert.equal(await it.workflows.prune(it.namespace, now - HOUR, 10), 1);
@@ -221,7 +221,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.closed("a");
       const { ref } = await it.start("a");
-      await it.arrive("a", "k");
+      await it.deliver("a", "k");
       assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + HOUR, 10), 1);
       assert.deepEqual(await it.inbox(ref), [[1, "k"]]);
       assert.deepEqual([(await it.theTask()).ref, await it.events(ref)], [ref, ["started"]]);

@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   HOUR,
-  heldOf,
   KEEP,
   LARGE,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -22,7 +22,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
   describe("renewal of leases", () => {
     test("a renewed lease lasts for its new length from then on", async () => {
       const it = site();
-      const held = await it.held("a", { lease: lease("w1", 30 * MINUTE) });
+      const held = await it.leased("a", { lease: lease("w1", 30 * MINUTE) });
       await opened().advance(20 * MINUTE);
       assert.deepEqual(await it.workflows.renew([held], HOUR), []);
       assertAbout((await it.task("a")).at, (await it.now()) + HOUR);
@@ -35,18 +35,18 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
 
     test("an ended lease of a task can be renewed until another worker claims the task", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await opened().advance(5 * HOUR);
       assert.deepEqual(await it.workflows.renew([held], HOUR), []);
       assert.deepEqual(await it.ids(), []);
-      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
+      assert.equal((await it.complete(held, { batch: batchOf("2") })).kind, "done");
     });
 
     test("a renewal returns the tasks that the token does not hold any more", async () => {
       const it = site();
       const [good, rests, closed, given, taken] = [
-        ...[await it.held("good"), await it.idle("rests"), await it.closed("closed"), await it.held("given")],
-        await it.held("taken", { lease: lease("w1", MINUTE) }),
+        ...[await it.leased("good"), await it.idle("rests"), await it.closed("closed"), await it.leased("given")],
+        await it.leased("taken", { lease: lease("w1", MINUTE) }),
       ];
       await it.workflows.giveBack([{ ...given!, pauseMs: HOUR, problem: undefined }]);
       await opened().advance(2 * MINUTE);
@@ -64,7 +64,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
 
     test("many leases of several claims are renewed at once", async () => {
       const it = site();
-      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => it.held(`${i}`)));
+      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => it.leased(`${i}`)));
       assert.deepEqual(await it.workflows.renew(all, 5 * HOUR), []);
       await opened().advance(4 * HOUR);
       assert.deepEqual(await it.ids(), []);
@@ -74,7 +74,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
   describe("return of tasks", () => {
     test("a returned task can be claimed by every worker, after its pause", async () => {
       const it = site();
-      const { ref, token } = await it.held("a");
+      const { ref, token } = await it.leased("a");
       assert.deepEqual(await it.workflows.giveBack([{ ref, token, pauseMs: HOUR, problem: "broken" }]), [true]);
       const { state, problem, at, worker } = await it.task("a");
       assert.deepEqual([state, problem, worker], ["ready", "broken", undefined]);
@@ -93,23 +93,23 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       for (const problem of ["one", undefined, undefined, LARGE, undefined]) {
         const task = await it.theTask();
         attempts.push(task.attempt);
-        assert.deepEqual(await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem }]), [true]);
+        assert.deepEqual(await it.workflows.giveBack([{ ...leasedOf(task), pauseMs: 0, problem }]), [true]);
       }
       assert.deepEqual(attempts, [1, 2, 2, 2, 3]);
     });
 
     test("a step that leaves the task idle resets its attempts and its problem", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
-      await it.append(heldOf(await it.theTask()), { batch: page("2") });
+      await it.complete(leasedOf(await it.theTask()), { batch: batchOf("2") });
       const { attempt, problem, state } = await it.task("a");
       assert.deepEqual([attempt, problem, state], [0, undefined, "idle"]);
     });
 
     test("only the holder can return a task", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       const rests = await it.idle("rests");
       const over = await it.closed("over");
       const back = (one: { ref: number; token: string }) => ({ ...one, pauseMs: 0, problem: "broken" });
@@ -121,7 +121,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       ];
       assert.deepEqual(await it.workflows.giveBack(batch), [false, false, false, false]);
       assert.equal((await it.task("rests")).problem, undefined);
-      assert.equal((await it.append(held, { outcome: KEEP })).kind, "done");
+      assert.equal((await it.complete(held, { outcome: KEEP })).kind, "done");
       assert.deepEqual(await it.ids(), []);
       assert.deepEqual(await it.workflows.giveBack([...batch.slice(0, 2), back(held)]), [false, false, true]);
       assert.deepEqual(await it.ids(), ["a"]);
@@ -130,11 +130,11 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
 
     test("a returned task keeps its messages", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "k");
+      const held = await it.leased("a");
+      await it.deliver("a", "k");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
       const task = await it.theTask();
-      assert.deepEqual([task.arrived, task.taken, await it.inbox(task.ref)], [1, 0, [[1, "k"]]]);
+      assert.deepEqual([task.delivered, task.taken, await it.inbox(task.ref)], [1, 0, [[1, "k"]]]);
     });
   });
 
@@ -143,7 +143,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.idle("idle");
       await it.start("delayed", { delayMs: HOUR });
-      const held = await it.held("given back");
+      const held = await it.leased("given back");
       await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
       await it.start("ready");
       for (const id of ["idle", "delayed", "given back", "ready"])
@@ -153,10 +153,10 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
 
     test("a leased task stays with its holder when its run is woken", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       assert.equal(await it.workflows.wake(it.key("a")), true);
       assert.deepEqual(await it.ids(), []);
-      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
+      assert.equal((await it.complete(held, { batch: batchOf("2") })).kind, "done");
     });
 
     test("a wake of a closed or unknown workflow does nothing", async () => {

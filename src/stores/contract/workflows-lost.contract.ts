@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  batchOf,
   further,
   HOUR,
-  heldOf,
   KEEP,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -37,7 +37,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
 
     test("the lease of a run's starter counts as well", async () => {
       const it = site();
-      await it.held("a", { lease: lease("w1", MINUTE) });
+      await it.leased("a", { lease: lease("w1", MINUTE) });
       await opened().advance(2 * MINUTE);
       assert.deepEqual(await lose(it, 2), [1, 2]);
     });
@@ -50,7 +50,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
         const task = await it.theTask();
         assert.equal(task.lost, 1);
         assert.deepEqual(await it.workflows.renew([task], HOUR), []);
-        assert.deepEqual(await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem }]), [true]);
+        assert.deepEqual(await it.workflows.giveBack([{ ...leasedOf(task), pauseMs: 0, problem }]), [true]);
         assert.equal((await it.task("a")).lost, 1);
       }
     });
@@ -61,7 +61,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       const task = await it.theTask({ lease: lease("w1", MINUTE) });
       await opened().advance(2 * MINUTE);
       assert.deepEqual(await it.workflows.renew([task], HOUR), []);
-      await it.workflows.giveBack([{ ...heldOf(task), pauseMs: 0, problem: undefined }]);
+      await it.workflows.giveBack([{ ...leasedOf(task), pauseMs: 0, problem: undefined }]);
       assert.equal((await it.theTask()).lost, 0);
     });
 
@@ -69,12 +69,12 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("a");
       await lose(it, 2);
-      const held = heldOf(await it.theTask());
-      await it.append(held, { batch: page("2"), outcome: KEEP });
+      const held = leasedOf(await it.theTask());
+      await it.complete(held, { batch: batchOf("2"), outcome: KEEP });
       assert.equal((await it.task("a")).lost, 2);
-      await it.append(further(held, 1), { batch: page("3") });
+      await it.complete(further(held, 1), { batch: batchOf("3") });
       assert.equal((await it.task("a")).lost, 0);
-      await it.arrive("a");
+      await it.deliver("a");
       assert.deepEqual(await lose(it, 2), [0, 1]);
     });
 
@@ -96,7 +96,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       const task = await it.theTask();
       await it.workflows.wake(it.key("a"), true);
       assert.equal((await it.task("a")).lost, 2);
-      await it.workflows.giveBack([{ ...heldOf(task), pauseMs: HOUR, problem: "parked" }]);
+      await it.workflows.giveBack([{ ...leasedOf(task), pauseMs: HOUR, problem: "parked" }]);
       await it.workflows.wake(it.key("a"));
       assert.equal((await it.task("a")).lost, 2);
       await it.workflows.wake(it.key("a"), true);

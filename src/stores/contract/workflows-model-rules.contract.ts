@@ -20,7 +20,7 @@ interface ModelTask {
   attempt: number;
   /** Attempts that ended with their lease. */
   lost: number;
-  arrived: number;
+  delivered: number;
   taken: number;
   sticky: { readonly worker: string; readonly until: number } | undefined;
 }
@@ -30,7 +30,7 @@ export interface ModelRun {
   readonly workflowId: string;
   readonly runId: string;
   readonly type: string;
-  bound: string | undefined;
+  pinned: string | undefined;
   status: RunStatus;
   result: string | undefined;
   closedAt: number | undefined;
@@ -44,7 +44,7 @@ export interface ModelRun {
 interface Claimer {
   readonly worker: string;
   readonly types: readonly string[];
-  readonly bindings: readonly ClaimedPin[];
+  readonly pins: readonly ClaimedPin[];
   readonly isSticky: boolean;
   readonly stale: number;
 }
@@ -78,7 +78,7 @@ export class WorkflowModel {
 
   /** `ref` is the ref of a new run. */
   start(start: RunStart, ref: number): StartOutcome {
-    const { workflowId, runId, type, pinned: bound, first, lease, delayMs, ifClosed } = start;
+    const { workflowId, runId, type, pinned, first, lease, delayMs, ifClosed } = start;
     const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
     const known = this.#runs.find((run) => run.runId === runId);
     if (known !== undefined) return outcome(known, true);
@@ -93,7 +93,7 @@ export class WorkflowModel {
       at: this.clock + (lease?.leaseMs ?? delayMs) / MINUTE,
       attempt: lease === undefined ? 0 : 1,
       lost: 0,
-      arrived: 0,
+      delivered: 0,
       taken: 0,
       sticky: undefined,
     };
@@ -102,7 +102,7 @@ export class WorkflowModel {
       workflowId,
       runId,
       type,
-      bound,
+      pinned,
       status: "running",
       result: undefined,
       closedAt: undefined,
@@ -116,16 +116,16 @@ export class WorkflowModel {
     return outcome(run, true);
   }
 
-  arrive({ workflowId, key, goesAlong, wakes }: Omit<InboxMessage, "namespace" | "runId" | "data">): DeliveryOutcome {
+  deliver({ workflowId, key, goesAlong, wakes }: Omit<InboxMessage, "namespace" | "runId" | "data">): DeliveryOutcome {
     const run = this.#latest(workflowId);
     if (run?.task === undefined) return { kind: "closed", status: run?.status };
     const { ref, runId, task, inbox } = run;
     if (wakes === true && task.state === "ready") task.at = Math.min(task.at ?? this.clock, this.clock);
     const known = inbox.find(([, one]) => one === key);
-    if (known !== undefined) return { kind: "arrived", ref, runId, number: known[0] };
-    inbox.push([++task.arrived, key, goesAlong]);
+    if (known !== undefined) return { kind: "delivered", ref, runId, number: known[0] };
+    inbox.push([++task.delivered, key, goesAlong]);
     if (task.state === "idle") Object.assign(task, { state: "ready", at: this.clock });
-    return { kind: "arrived", ref, runId, number: task.arrived };
+    return { kind: "delivered", ref, runId, number: task.delivered };
   }
 
   #held(ref: number, token: string): ModelTask | undefined {
@@ -134,8 +134,8 @@ export class WorkflowModel {
   }
 
   /** `isNew`: the step was not applied before. `refs` are the refs of the runs that it starts. */
-  append(
-    { ref, token, last, batch: page, taken, outcome, affinity, starts, messages: arrivals }: TaskCompletion,
+  complete(
+    { ref, token, last, batch, taken, outcome, affinity, starts, messages }: TaskCompletion,
     refs: readonly number[],
   ) {
     const lost = { kind: "lost" as const };
@@ -145,7 +145,7 @@ export class WorkflowModel {
     const begin = () => starts.map((start, i) => this.start(start, refs[i]!));
     if (task === undefined || run.events.length !== last) {
       const isTheirs = run.task === undefined ? run.closedBy === token : run.task.token === token;
-      const [own, written] = [page?.data.split("\n") ?? [], run.events.slice(last)];
+      const [own, written] = [batch?.data.split("\n") ?? [], run.events.slice(last)];
       if (!isTheirs || run.events.length !== last + own.length || own.join() !== written.join()) return lost;
       if (outcome.kind !== "close" ? run.task === undefined : run.status !== outcome.status) return lost;
       if (run.task !== undefined && (run.task.state === "leased") !== (outcome.kind === "keep")) return lost;
@@ -154,9 +154,9 @@ export class WorkflowModel {
         const one = mine ?? this.#latest(start.workflowId);
         return one && { ref: one.ref, runId: one.runId, status: one.status, isNew: mine !== undefined };
       });
-      return { kind: "done" as const, isNew: false, starts: found, arrived: 0, isWatched: false };
+      return { kind: "done" as const, isNew: false, starts: found, delivered: 0, isWatched: false };
     }
-    if (page !== undefined) run.events.push(...page.data.split("\n"));
+    if (batch !== undefined) run.events.push(...batch.data.split("\n"));
     run.inbox = run.inbox.filter(([number]) => number > taken);
     task.taken = Math.max(task.taken, taken);
     task.sticky = affinity && { worker: affinity.worker, until: this.clock + affinity.ms / MINUTE };
@@ -165,19 +165,19 @@ export class WorkflowModel {
     } else {
       Object.assign(task, { state: "idle", at: undefined, worker: undefined, attempt: 0, lost: 0 });
       if (outcome.kind === "close") Object.assign(this.#end(run, outcome.status, outcome.result), { closedBy: token });
-      else if (task.arrived > task.taken) Object.assign(task, { state: "ready", at: this.clock });
+      else if (task.delivered > task.taken) Object.assign(task, { state: "ready", at: this.clock });
     }
-    const { arrived } = task;
+    const { delivered } = task;
     const begun = begin();
     for (const [i, { refusal }] of starts.entries()) {
-      if (refusal !== undefined && !begun[i]!.isNew) this.arrive(refusal);
+      if (refusal !== undefined && !begun[i]!.isNew) this.deliver(refusal);
     }
-    for (const arrival of arrivals) this.arrive(arrival);
+    for (const message of messages) this.deliver(message);
     if (run.status === "continued") {
       const { workflowId } = run;
-      for (const [, key, goesAlong] of run.inbox) if (goesAlong) this.arrive({ workflowId, key, goesAlong });
+      for (const [, key, goesAlong] of run.inbox) if (goesAlong) this.deliver({ workflowId, key, goesAlong });
     }
-    return { kind: "done" as const, isNew: true, starts: begun, arrived, isWatched: run.isWatched };
+    return { kind: "done" as const, isNew: true, starts: begun, delivered, isWatched: run.isWatched };
   }
 
   #end(run: ModelRun, status: RunStatus, result: string): ModelRun {
@@ -193,13 +193,13 @@ export class WorkflowModel {
   }
 
   /** The tasks a claimer may take, in order; and the latest times at which there may be more. */
-  matches({ worker, types, bindings, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
+  matches({ worker, types, pins, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
     const ready: Ready[] = [];
     const later: number[] = [];
     for (const run of this.#runs) {
       const { task } = run;
       if (task?.at === undefined || !types.includes(run.type)) continue;
-      if (!bindings.some(({ pinned: bound }) => bound === run.bound)) continue;
+      if (!pins.some(({ pinned }) => pinned === run.pinned)) continue;
       const { at, sticky } = task;
       const isActive = isSticky && sticky !== undefined && sticky.until > this.clock;
       const isMine = isActive && sticky.worker === worker;
@@ -213,12 +213,12 @@ export class WorkflowModel {
     return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
   }
 
-  /** `bound`: the pin that the claim gives. */
-  claim(run: ModelRun, worker: string, token: string, lease: number, bound: string | undefined): ModelTask {
+  /** `pinned`: the pin that the claim gives. */
+  claim(run: ModelRun, worker: string, token: string, lease: number, pinned: string | undefined): ModelTask {
     const { task } = run;
     const { attempt } = task!;
     const lost = task!.lost + (task!.state === "leased" ? 1 : 0);
-    run.bound = bound;
+    run.pinned = pinned;
     return Object.assign(task!, { state: "leased", at: this.clock + lease, token, worker, attempt: attempt + 1, lost });
   }
 

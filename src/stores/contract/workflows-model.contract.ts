@@ -1,12 +1,12 @@
 // Random stories against a model small enough to be obviously right: a few workers start, signal, claim,
-// append, return and end a few runs while time passes, also with knowledge of earlier claims. The store must
+// complete, return and end a few runs while time passes, also with knowledge of earlier claims. The store must
 // return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ClaimedPin, CompletionOutcome, InboxMessage, TaskCompletion } from "../../ports/store/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
-import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
+import { batchOf, freshId, type LeasedTask, MINUTE, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
 // In minutes, on the clock of the story. Time passes in tens; tasks are ready at fives, leases end at threes,
 // affinity at sevens and workers are stale at ones. So the real duration of a story makes no difference.
@@ -28,7 +28,7 @@ const outcome = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("rest" as const) }) },
   fc.record({ kind: fc.constant("close" as const), status: fc.constantFrom("completed", "failed", "continued") }),
 );
-const append = fc.record({
+const completion = fc.record({
   of: remembered,
   events: fc.nat(2),
   /** Mostly right. */
@@ -38,13 +38,13 @@ const append = fc.record({
   affinity: fc.option(fc.record({ worker, for: affinityFor }), { nil: undefined, freq: 4 }),
 });
 
-const stays = (...texts: string[]) => texts.map((bound) => ({ pinned: bound, pins: bound }));
+const stays = (...texts: string[]) => texts.map((pinned) => ({ pinned, pins: pinned }));
 /** Pins that workers may take and give: by builds, and by builds and definitions. */
-const BINDINGS: (readonly ClaimedPin[])[] = [
+const PINS: (readonly ClaimedPin[])[] = [
   [{ pinned: undefined, pins: undefined }, ...stays("b1")],
   [{ pinned: undefined, pins: "b1" }, ...stays("b1", "b2")],
   [{ pinned: undefined, pins: "b2" }, ...stays("b2", "b1", "b1 f")],
-  [...[undefined, "f", "b1", "b1 f"].map((bound) => ({ pinned: bound, pins: "b1 f" }))],
+  [...[undefined, "f", "b1", "b1 f"].map((pinned) => ({ pinned, pins: "b1 f" }))],
   [{ pinned: undefined, pins: "f" }, { pinned: "b2", pins: "b2 f" }, ...stays("f", "b2 f")],
 ];
 
@@ -52,22 +52,22 @@ const steps = {
   start: fc.record({
     kind: fc.constant("start" as const),
     which,
-    bound: fc.constantFrom(undefined, undefined, "b1", "b2"),
+    pinned: fc.constantFrom(undefined, undefined, "b1", "b2"),
     lease: maybe(leaseFor),
     delay: fc.constantFrom(0, 0, 15, 35),
     ifClosed: fc.constantFrom("start", "start", "start unless completed", "keep"),
     isAgain: fc.constantFrom(false, false, false, true),
   }),
-  arrive: fc.record({
-    kind: fc.constant("arrive" as const),
+  deliver: fc.record({
+    kind: fc.constant("deliver" as const),
     batch: fc.array(fc.record({ which, key: fc.nat(6), goesAlong: fc.boolean(), wakes: fc.boolean() }), {
       minLength: 1,
       maxLength: 4,
     }),
   }),
-  append: fc.record({
-    kind: fc.constant("append" as const),
-    batch: fc.array(append, { minLength: 1, maxLength: 3 }),
+  complete: fc.record({
+    kind: fc.constant("complete" as const),
+    batch: fc.array(completion, { minLength: 1, maxLength: 3 }),
     starts: maybe(fc.nat(2)),
     sends: maybe(fc.record({ which, key: fc.nat(6) })),
     /** Mostly another run follows a continued one. */
@@ -83,7 +83,7 @@ const steps = {
     limit: fc.integer({ min: 1, max: 4 }),
     types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]),
     isSticky: fc.constantFrom(true, true, true, false),
-    bindings: fc.constantFrom(...BINDINGS),
+    pins: fc.constantFrom(...PINS),
   }),
   renew: fc.record({
     kind: fc.constant("renew" as const),
@@ -112,8 +112,8 @@ const steps = {
 };
 const step = fc.oneof(
   { weight: 8, arbitrary: steps.start },
-  { weight: 10, arbitrary: steps.arrive },
-  { weight: 12, arbitrary: steps.append },
+  { weight: 10, arbitrary: steps.deliver },
+  { weight: 12, arbitrary: steps.complete },
   { weight: 3, arbitrary: steps.again },
   { weight: 10, arbitrary: steps.claim },
   { weight: 2, arbitrary: steps.renew },
@@ -137,7 +137,7 @@ class Story {
   readonly #site: Site;
   readonly #advance: (ms: number) => Promise<void>;
   readonly #model = new WorkflowModel();
-  readonly #memories: HeldTask[] = [];
+  readonly #memories: LeasedTask[] = [];
   readonly #starts: Parameters<WorkflowModel["start"]>[0][] = [];
   #lastBatch: TaskCompletion[] = [];
   #events = 0;
@@ -147,7 +147,7 @@ class Story {
     this.#advance = advance;
   }
 
-  #remembered(of: number): HeldTask | undefined {
+  #remembered(of: number): LeasedTask | undefined {
     return this.#memories[this.#memories.length - 1 - (of % this.#memories.length)];
   }
 
@@ -157,18 +157,18 @@ class Story {
     switch (step.kind) {
       case "start":
         return this.#start(step);
-      case "arrive": {
+      case "deliver": {
         const batch = step.batch.map(({ which, key, goesAlong, wakes }) =>
-          this.#site.arrivalOf(idOf(which), `${key}`, { goesAlong, wakes }),
+          this.#site.messageTo(idOf(which), `${key}`, { goesAlong, wakes }),
         );
         const outcomes = await workflows.deliver(batch);
         return assert.deepEqual(
           outcomes,
-          batch.map((one) => model.arrive(one)),
+          batch.map((one) => model.deliver(one)),
         );
       }
-      case "append":
-        return this.#append(step);
+      case "complete":
+        return this.#complete(step);
       case "again":
         return this.#send(this.#lastBatch);
       case "claim":
@@ -220,14 +220,14 @@ class Story {
     }
   }
 
-  async #start({ which, bound, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
+  async #start({ which, pinned, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
     const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
     const fresh = this.#site.startOf(idOf(which), {
       type: typeOf(which),
-      pinned: bound,
+      pinned,
       lease: own,
       ifClosed,
-      first: page(`${++this.#events}`),
+      first: batchOf(`${++this.#events}`),
       delayMs: lease === undefined ? delay * MINUTE : 0,
     });
     const start =
@@ -239,18 +239,18 @@ class Story {
       this.#memories.push({ ref: outcome.ref, token: start.lease.token, last: 1, taken: 0 });
   }
 
-  async #append({ batch, starts, sends, goesOn, refusesTo }: Of<"append">): Promise<void> {
-    const appends: TaskCompletion[] = [];
+  async #complete({ batch, starts, sends, goesOn, refusesTo }: Of<"complete">): Promise<void> {
+    const completions: TaskCompletion[] = [];
     for (const { of, events, off, takes, outcome, affinity } of batch) {
       const memory = this.#remembered(of);
-      if (memory === undefined || appends.some(({ ref }) => ref === memory.ref)) continue;
+      if (memory === undefined || completions.some(({ ref }) => ref === memory.ref)) continue;
       const run = this.#model.run(memory.ref);
       const some = Array.from({ length: events }, () => `${++this.#events}`);
-      appends.push(
-        this.#site.appendOf(memory, {
+      completions.push(
+        this.#site.completionOf(memory, {
           last: memory.last + off,
-          batch: events === 0 ? undefined : page(...some),
-          taken: takes ? Math.max(run?.task?.arrived ?? 0, memory.taken) : memory.taken,
+          batch: events === 0 ? undefined : batchOf(...some),
+          taken: takes ? Math.max(run?.task?.delivered ?? 0, memory.taken) : memory.taken,
           outcome:
             outcome.kind === "keep"
               ? { kind: "keep", leaseMs: outcome.lease * MINUTE }
@@ -261,66 +261,66 @@ class Story {
         }),
       );
     }
-    const [first, ...rest] = appends;
+    const [first, ...rest] = completions;
     if (first === undefined) return;
     // Only the first step has attachments, and only where the order within the batch makes no difference. A
     // step that only keeps the task is applied again whenever it is repeated.
-    const isAmong = (id: string) => appends.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
+    const isAmong = (id: string) => completions.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
     const [child, target] = [`run ${starts}`, sends && idOf(sends.which)];
     const mayBring = first.batch !== undefined || first.outcome.kind !== "keep";
     const own = this.#model.run(first.ref)?.workflowId;
     const isContinued = first.outcome.kind === "close" && first.outcome.status === "continued" && own !== undefined;
     const told = refusesTo && idOf(refusesTo.which);
-    const refusal = told === undefined || isAmong(told) ? undefined : this.#site.arrivalOf(told, `${refusesTo?.key}`);
+    const refusal = told === undefined || isAmong(told) ? undefined : this.#site.messageTo(told, `${refusesTo?.key}`);
     const begun = isContinued && goesOn ? [this.#childOf(Number(own.at(-1)), refusal)] : [];
     const withMore: TaskCompletion = {
       ...first,
       starts: mayBring && starts !== undefined && !isAmong(child) ? [...begun, this.#childOf(starts, refusal)] : begun,
       messages:
-        mayBring && target !== undefined && !isAmong(target) ? [this.#site.arrivalOf(target, `${sends?.key}`)] : [],
+        mayBring && target !== undefined && !isAmong(target) ? [this.#site.messageTo(target, `${sends?.key}`)] : [],
     };
     this.#lastBatch = [withMore, ...rest];
     await this.#send(this.#lastBatch);
   }
 
   #childOf(which: number, refusal: InboxMessage | undefined) {
-    return this.#site.startOf(idOf(which), { type: typeOf(which), first: page(`${++this.#events}`), refusal });
+    return this.#site.startOf(idOf(which), { type: typeOf(which), first: batchOf(`${++this.#events}`), refusal });
   }
 
   async #send(batch: readonly TaskCompletion[]): Promise<void> {
-    const outcomes = await this.#site.workflows.append(batch);
+    const outcomes = await this.#site.workflows.complete(batch);
     assert.equal(outcomes.length, batch.length);
-    for (const [i, append] of batch.entries()) this.#check(append, outcomes[i]!);
+    for (const [i, completion] of batch.entries()) this.#check(completion, outcomes[i]!);
   }
 
-  #check(append: TaskCompletion, outcome: CompletionOutcome): void {
-    const { ref, token, last, batch: some, taken } = append;
+  #check(completion: TaskCompletion, outcome: CompletionOutcome): void {
+    const { ref, token, last, batch: some, taken } = completion;
     const refs = outcome.kind === "done" ? outcome.starts.map((start) => start.ref) : [];
-    const expected = this.#model.append(append, refs);
+    const expected = this.#model.complete(completion, refs);
     assert.equal(outcome.kind, expected.kind);
     if (outcome.kind !== "done" || expected.kind !== "done") return;
     // Runs that were removed since cannot be compared.
     for (const [i, start] of expected.starts.entries())
       if (start !== undefined) assert.deepEqual(outcome.starts[i], start);
     if (expected.isNew) {
-      assert.equal(outcome.arrived, expected.arrived);
-      if (append.outcome.kind === "close") assert.equal(outcome.isWatched, expected.isWatched);
+      assert.equal(outcome.delivered, expected.delivered);
+      if (completion.outcome.kind === "close") assert.equal(outcome.isWatched, expected.isWatched);
     }
     this.#memories.push({ ref, token, last: last + (some?.count ?? 0), taken });
   }
 
-  async #claim({ worker, lease, limit, types, bindings, isSticky }: Of<"claim">): Promise<void> {
+  async #claim({ worker, lease, limit, types, pins, isSticky }: Of<"claim">): Promise<void> {
     const token = freshId();
     const held = { token, worker, leaseMs: lease * MINUTE };
     const { now, tasks, next } = await this.#site.claim({
       types,
-      pins: bindings,
+      pins,
       limit,
       isSticky,
       lease: held,
       staleMs: STALE * MINUTE,
     });
-    const { ready, later } = this.#model.matches({ worker, types, bindings, isSticky, stale: STALE });
+    const { ready, later } = this.#model.matches({ worker, types, pins, isSticky, stale: STALE });
     const wanted = ready.slice(0, limit).map(({ order, at }) => [order, at]);
     const got = tasks.map(({ ref }) => ready.find(({ run }) => run.ref === ref));
     assert.deepEqual(
@@ -331,10 +331,19 @@ class Story {
     for (const [i, task] of tasks.entries()) {
       const { run, mode } = got[i]!;
       const { workflowId, runId, type, events } = run;
-      const { pins: binds } = bindings.find(({ pinned: bound }) => bound === run.bound)!;
-      const { attempt, lost, taken, arrived } = this.#model.claim(run, worker, token, lease, binds);
+      const { pins: nextPin } = pins.find(({ pinned }) => pinned === run.pinned)!;
+      const { attempt, lost, taken, delivered } = this.#model.claim(run, worker, token, lease, nextPin);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
-      assert.deepEqual(task, { ...key, attempt, lost, mode, pinned: run.bound, last: events.length, taken, arrived });
+      assert.deepEqual(task, {
+        ...key,
+        attempt,
+        lost,
+        mode,
+        pinned: run.pinned,
+        last: events.length,
+        taken,
+        delivered,
+      });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
     }
     const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;
@@ -362,13 +371,13 @@ class Story {
       result,
       events,
       closedAt: minute(closedAt),
-      bound: run.pinned,
+      pinned: run.pinned,
       sticky: run.stickyWorker && [run.stickyWorker, run.stickyUntil === 0 ? 0 : minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.lost, task.arrived, task.taken, task.worker],
     }));
     const expected = this.#model
       .all()
-      .map(({ ref, workflowId, runId, status, result, events, task, closedAt, bound }) => ({
+      .map(({ ref, workflowId, runId, status, result, events, task, closedAt, pinned }) => ({
         ref,
         workflowId,
         runId,
@@ -376,9 +385,9 @@ class Story {
         result,
         events: events.length,
         closedAt,
-        bound,
+        pinned,
         sticky: task?.sticky && [task.sticky.worker, Math.max(0, task.sticky.until)],
-        task: task && [task.state, task.at, task.attempt, task.lost, task.arrived, task.taken, task.worker],
+        task: task && [task.state, task.at, task.attempt, task.lost, task.delivered, task.taken, task.worker],
       }));
     assert.deepEqual(stored, expected);
     for (const run of this.#model.all()) await this.#compare(run);

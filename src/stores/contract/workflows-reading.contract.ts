@@ -5,14 +5,14 @@ import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { RunQuery } from "../../ports/store/workflows.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   further,
-  type HeldTask,
   HOUR,
   KEEP,
+  type LeasedTask,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -23,18 +23,18 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
   describe("reading histories", () => {
     /** Five event batches of ten bytes: events 1, 2-3, 4, 5-6, 7. */
     async function paged(it: Site): Promise<number> {
-      const pages = [1, 2, 1, 2, 1].map((count, i) => ({ count, data: `page ${i}`.padEnd(10, ".") }));
-      let held: HeldTask = await it.held("a", { first: pages[0]! });
-      for (const one of pages.slice(1)) {
-        assert.equal((await it.append(held, { batch: one, outcome: KEEP })).kind, "done");
+      const batches = [1, 2, 1, 2, 1].map((count, i) => ({ count, data: `page ${i}`.padEnd(10, ".") }));
+      let held: LeasedTask = await it.leased("a", { first: batches[0]! });
+      for (const one of batches.slice(1)) {
+        assert.equal((await it.complete(held, { batch: one, outcome: KEEP })).kind, "done");
         held = further(held, one.count);
       }
       return held.ref;
     }
 
     const froms = async (it: Site, ref: number, after: number, bytes: number) => {
-      const { pages, isCut } = await it.workflows.history(ref, after, bytes);
-      return [...pages.map(({ from }) => from), isCut ? "cut" : "end"];
+      const { batches, isCut } = await it.workflows.history(ref, after, bytes);
+      return [...batches.map(({ from }) => from), isCut ? "cut" : "end"];
     };
 
     test("a history is read up to the requested bytes, at least one event batch, and reports whether there is more", async () => {
@@ -63,11 +63,11 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     test("a history can be read in parts, also of a closed run", async () => {
       const it = site();
       const ref = await paged(it);
-      await it.workflows.close(it.closing("a", { batch: page("the end") }));
+      await it.workflows.close(it.closing("a", { batch: batchOf("the end") }));
       const read: string[] = [];
       for (let after = 0, isCut = true; isCut; ) {
         const part = await it.workflows.history(ref, after, 15);
-        for (const { from, count, data } of part.pages) {
+        for (const { from, count, data } of part.batches) {
           assert.equal(from, after + 1);
           after += count;
           read.push(data.replaceAll(".", ""));
@@ -83,9 +83,9 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
 
     test("a history of many steps stays in order", async () => {
       const it = site();
-      let held = await it.held("a", { first: page("1") });
+      let held = await it.leased("a", { first: batchOf("1") });
       for (let i = 2; i <= 120; i++) {
-        await it.append(held, { batch: page(`${i}`), outcome: KEEP });
+        await it.complete(held, { batch: batchOf(`${i}`), outcome: KEEP });
         held = further(held, 1);
       }
       assert.deepEqual(
@@ -153,8 +153,8 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
 
     test("listed runs have the same values as found ones", async () => {
       const it = site();
-      const held = await it.held("open", { attributes: `{"a":1}`, memo: "m" });
-      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
+      const held = await it.leased("open", { attributes: `{"a":1}`, memo: "m" });
+      await it.complete(held, { batch: batchOf("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
       await it.closed("over");
       const listed = await it.workflows.list({ namespace: it.namespace, limit: 9 });
       assert.deepEqual(listed, [await it.stored("over"), await it.stored("open")]);
@@ -219,11 +219,11 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
 
     test("attributes are the ones of the last step, also of closed runs", async () => {
       const it = site();
-      const held = await it.held("a", { attributes: `{"stage":"first"}` });
-      await it.append(held, { outcome: KEEP, attributes: `{"stage":"second"}` });
+      const held = await it.leased("a", { attributes: `{"stage":"first"}` });
+      await it.complete(held, { outcome: KEEP, attributes: `{"stage":"second"}` });
       assert.deepEqual(await ids(it, { attributes: { stage: "first" } }), []);
       assert.deepEqual(await ids(it, { attributes: { stage: "second" } }), ["a"]);
-      await it.append(held, { outcome: closeAs(), attributes: `{"stage":"last"}` });
+      await it.complete(held, { outcome: closeAs(), attributes: `{"stage":"last"}` });
       assert.deepEqual(await ids(it, { attributes: { stage: "last" }, status: "completed" }), ["a"]);
     });
 
@@ -245,7 +245,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     test("runs with a problem can be listed alone", async () => {
       const it = site();
       await it.start("fine");
-      const [blocked, paused] = [await it.held("blocked"), await it.held("paused")];
+      const [blocked, paused] = [await it.leased("blocked"), await it.leased("paused")];
       await it.workflows.giveBack([
         { ...blocked, pauseMs: HOUR, problem: "broken" },
         { ...paused, pauseMs: HOUR, problem: undefined },

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { freshNamespace } from "./shared.contract.ts";
 import {
+  batchOf,
   type ClaimOptions,
   HOUR,
-  heldOf,
   KEEP,
   lease,
-  page,
+  leasedOf,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -23,29 +23,29 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
   describe("release of a worker", () => {
     test("tasks of a released worker are ready at once, with the same attempt, and its steps no longer count", async () => {
       const it = site();
-      const held = await it.held("a", { lease: lease("w1", HOUR) });
-      await it.arrive("a", "k");
+      const held = await it.leased("a", { lease: lease("w1", HOUR) });
+      await it.deliver("a", "k");
       assert.equal(await release(it), 1);
       const { state, attempt, worker, at = 0 } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["ready", 1, undefined]);
       assert.ok(at <= (await it.now()));
-      assert.equal((await it.append(held, { batch: page("2") })).kind, "lost");
+      assert.equal((await it.complete(held, { batch: batchOf("2") })).kind, "lost");
       assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
       const task = await it.theTask({ worker: "w2" });
-      assert.deepEqual([task.attempt, task.arrived, task.taken], [2, 1, 0]);
-      assert.equal((await it.append(heldOf(task), { batch: page("2") })).kind, "done");
+      assert.deepEqual([task.attempt, task.delivered, task.taken], [2, 1, 0]);
+      assert.equal((await it.complete(leasedOf(task), { batch: batchOf("2") })).kind, "done");
     });
 
     test("tasks of other workers, and of the same name in another namespace, are not released", async () => {
       const it = site();
       const other = new Site(opened().store, freshNamespace());
-      const held = await it.held("a", { lease: lease("w2", HOUR) });
-      const theirs = await other.held("a", { lease: lease("w1", HOUR) });
+      const held = await it.leased("a", { lease: lease("w2", HOUR) });
+      const theirs = await other.leased("a", { lease: lease("w1", HOUR) });
       await it.start("ready");
       await it.idle("idle");
       assert.equal(await release(it), 0);
-      assert.equal((await it.append(held, { outcome: KEEP })).kind, "done");
-      assert.equal((await other.append(theirs, { outcome: KEEP })).kind, "done");
+      assert.equal((await it.complete(held, { outcome: KEEP })).kind, "done");
+      assert.equal((await other.complete(theirs, { outcome: KEEP })).kind, "done");
       assert.deepEqual([(await it.task("ready")).state, (await it.task("idle")).state], ["ready", "idle"]);
       assert.equal(await release(it, "nobody"), 0);
     });
@@ -54,11 +54,11 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.seen("w1");
       const affinity = { worker: "w1", ms: HOUR };
-      const held = await it.held("held");
-      await it.append(held, { outcome: KEEP, affinity });
+      const held = await it.leased("held");
+      await it.complete(held, { outcome: KEEP, affinity });
       for (const id of ["rests", "waits"]) await it.idle(id, { affinity });
       await it.idle("of w2", { affinity: { worker: "w2", ms: HOUR } });
-      await it.arrive("waits");
+      await it.deliver("waits");
       assert.deepEqual(await modes(it, { worker: "w3" }), []);
       assert.equal(await release(it), 1);
       for (const id of ["held", "rests", "waits"]) {
@@ -68,7 +68,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       }
       assert.ok((await it.stored("of w2")).stickyUntil! > (await it.now()));
       assert.equal((await it.task("rests")).state, "idle");
-      await it.arrive("rests");
+      await it.deliver("rests");
       // The next process of that name has none of these runs in memory, and their claims show an earlier
       // affinity.
       const claimed = [...(await modes(it, { worker: "w1", limit: 1 })), ...(await modes(it, { worker: "w3" }))];
@@ -90,8 +90,8 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
 
     test("a step that was applied before the release is still recognised", async () => {
       const it = site();
-      const held = await it.held("a");
-      const step = it.appendOf(held, { batch: page("2"), affinity: { worker: "w1", ms: HOUR } });
+      const held = await it.leased("a");
+      const step = it.completionOf(held, { batch: batchOf("2"), affinity: { worker: "w1", ms: HOUR } });
       assert.equal((await it.step(step)).kind, "done");
       await release(it);
       assert.equal((await it.step(step)).kind, "done");
@@ -99,7 +99,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
 
     test("a release may be repeated, and then releases the tasks that the next process of that name has claimed since", async () => {
       const it = site();
-      await it.held("a", { lease: lease("w1", HOUR) });
+      await it.leased("a", { lease: lease("w1", HOUR) });
       assert.deepEqual([await release(it), await release(it)], [1, 0]);
       await it.theTask({ worker: "w1" });
       assert.equal(await release(it), 1);

@@ -1,5 +1,5 @@
 // Shared parts of the workflows contract: opening a store, passing time, and helpers to start, claim and
-// append.
+// complete.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
@@ -58,7 +58,7 @@ export interface ClaimOptions extends Partial<Omit<TaskClaim, "types">> {
   readonly build?: string;
   readonly compatible?: readonly string[];
   /** Unpinned runs are pinned to the build. */
-  readonly binds?: boolean;
+  readonly pinsRuns?: boolean;
   readonly pins?: readonly ClaimedPin[];
 }
 
@@ -68,9 +68,12 @@ export interface WorkflowsHarness {
   readonly options: WorkflowsOptions;
 }
 
-function buildPins({ build = "b1", compatible = [], binds = false }: ClaimOptions): ClaimedPin[] {
+function buildPins({ build = "b1", compatible = [], pinsRuns = false }: ClaimOptions): ClaimedPin[] {
   const builds = [...new Set([build, ...compatible])];
-  return [{ pinned: undefined, pins: binds ? build : undefined }, ...builds.map((one) => ({ pinned: one, pins: one }))];
+  return [
+    { pinned: undefined, pins: pinsRuns ? build : undefined },
+    ...builds.map((one) => ({ pinned: one, pins: one })),
+  ];
 }
 
 export const MINUTE = 60_000;
@@ -84,7 +87,7 @@ export const LARGE = "x".repeat(20_000);
 export const freshId = (): string => randomUUID();
 
 /** Events as text, one a line. */
-export const page = (...events: string[]): EventBatch => ({ count: events.length, data: events.join("\n") });
+export const batchOf = (...events: string[]): EventBatch => ({ count: events.length, data: events.join("\n") });
 
 export const lease = (worker = "w1", leaseMs = HOUR, token = freshId()): TaskLease => ({ token, worker, leaseMs });
 
@@ -96,7 +99,7 @@ export const closeAs = (
 ): TaskOutcome => ({ kind: "close", status, result });
 
 /** The knowledge of a task's holder. */
-export interface HeldTask {
+export interface LeasedTask {
   readonly ref: number;
   readonly token: string;
   readonly last: number;
@@ -104,7 +107,7 @@ export interface HeldTask {
 }
 
 export type StartOptions = Partial<Omit<RunStart, "namespace" | "workflowId">>;
-export type AppendOptions = Partial<Omit<TaskCompletion, "ref" | "token">>;
+export type CompletionOptions = Partial<Omit<TaskCompletion, "ref" | "token">>;
 
 /** An unused namespace, and the workflows in it. */
 export class Site {
@@ -132,7 +135,7 @@ export class Site {
       type: "Order",
       queue: "main",
       pinned: undefined,
-      first: page("started"),
+      first: batchOf("started"),
       attributes: "{}",
       memo: "{}",
       delayMs: 0,
@@ -155,7 +158,7 @@ export class Site {
   }
 
   /** A run with a lease of its starter. */
-  async held(workflowId: string, options: StartOptions = {}): Promise<HeldTask> {
+  async leased(workflowId: string, options: StartOptions = {}): Promise<LeasedTask> {
     const own = options.lease ?? lease();
     const start = this.startOf(workflowId, { ...options, lease: own });
     const { ref, isNew } = await this.send(start);
@@ -167,36 +170,36 @@ export class Site {
   async idle(
     workflowId: string,
     options: StartOptions & { readonly affinity?: TaskCompletion["affinity"] } = {},
-  ): Promise<HeldTask> {
+  ): Promise<LeasedTask> {
     const { affinity, ...start } = options;
-    const held = await this.held(workflowId, start);
-    assert.equal((await this.append(held, { affinity })).kind, "done");
+    const held = await this.leased(workflowId, start);
+    assert.equal((await this.complete(held, { affinity })).kind, "done");
     return held;
   }
 
   /** A closed run. */
-  async closed(workflowId: string, options: StartOptions = {}, outcome = closeAs()): Promise<HeldTask> {
-    const held = await this.held(workflowId, options);
-    assert.equal((await this.append(held, { outcome })).kind, "done");
+  async closed(workflowId: string, options: StartOptions = {}, outcome = closeAs()): Promise<LeasedTask> {
+    const held = await this.leased(workflowId, options);
+    assert.equal((await this.complete(held, { outcome })).kind, "done");
     return held;
   }
 
-  arrivalOf(workflowId: string, key: string = freshId(), options: Partial<InboxMessage> = {}): InboxMessage {
+  messageTo(workflowId: string, key: string = freshId(), options: Partial<InboxMessage> = {}): InboxMessage {
     return { ...this.key(workflowId), runId: undefined, key, data: `data of ${key}`, goesAlong: true, ...options };
   }
 
-  async arrive(
+  async deliver(
     workflowId: string,
     key: string = freshId(),
     options: Partial<InboxMessage> = {},
   ): Promise<DeliveryOutcome> {
-    const outcomes = await this.workflows.deliver([this.arrivalOf(workflowId, key, options)]);
+    const outcomes = await this.workflows.deliver([this.messageTo(workflowId, key, options)]);
     assert.equal(outcomes.length, 1);
     return outcomes[0] as DeliveryOutcome;
   }
 
   /** By default without events, leaving the task idle. */
-  appendOf(held: HeldTask, options: AppendOptions = {}): TaskCompletion {
+  completionOf(held: LeasedTask, options: CompletionOptions = {}): TaskCompletion {
     const { ref, token, last, taken } = held;
     return {
       ref,
@@ -215,19 +218,19 @@ export class Site {
     };
   }
 
-  async step(append: TaskCompletion): Promise<CompletionOutcome> {
-    const outcomes = await this.workflows.append([append]);
+  async step(completion: TaskCompletion): Promise<CompletionOutcome> {
+    const outcomes = await this.workflows.complete([completion]);
     assert.equal(outcomes.length, 1);
     return outcomes[0] as CompletionOutcome;
   }
 
-  append(held: HeldTask, options: AppendOptions = {}): Promise<CompletionOutcome> {
-    return this.step(this.appendOf(held, options));
+  complete(held: LeasedTask, options: CompletionOptions = {}): Promise<CompletionOutcome> {
+    return this.step(this.completionOf(held, options));
   }
 
   /** By default all ready tasks, for an hour, by a worker with sticky execution. */
   claim(request: ClaimOptions = {}): Promise<TaskClaims> {
-    const { worker = "w1", types = ["Order"], build, compatible, binds, pins, ...rest } = request;
+    const { worker = "w1", types = ["Order"], build, compatible, pinsRuns, pins, ...rest } = request;
     const { namespace } = this;
     const usual = { queue: "main", limit: 1_000, isSticky: true, staleMs: HOUR };
     const some = pins ?? buildPins(request);
@@ -266,10 +269,10 @@ export class Site {
 
   /** All events of a run, which must be numbered without gaps. */
   async events(ref: number): Promise<string[]> {
-    const { pages, isCut } = await this.workflows.history(ref, 0, Number.MAX_SAFE_INTEGER);
+    const { batches, isCut } = await this.workflows.history(ref, 0, Number.MAX_SAFE_INTEGER);
     assert.equal(isCut, false);
     const events: string[] = [];
-    for (const { from, count, data } of pages) {
+    for (const { from, count, data } of batches) {
       assert.equal(from, events.length + 1, "a gap between two pages");
       assert.equal(data.split("\n").length, count);
       events.push(...data.split("\n"));
@@ -286,7 +289,7 @@ export class Site {
     const usual = {
       runId: undefined,
       status: "terminated",
-      batch: page("terminated"),
+      batch: batchOf("terminated"),
       result: "why",
       reminders: [],
       messages: [],
@@ -317,10 +320,10 @@ export class Site {
 export const idsOf = (tasks: readonly WorkflowKey[]): string[] => tasks.map(({ workflowId }) => workflowId);
 
 /** The knowledge of the worker that claimed the task. */
-export const heldOf = ({ ref, token, last, taken }: ClaimedTask): HeldTask => ({ ref, token, last, taken });
+export const leasedOf = ({ ref, token, last, taken }: ClaimedTask): LeasedTask => ({ ref, token, last, taken });
 
 /** The same holder, after a step of so many events. */
-export const further = (held: HeldTask, count: number, taken = held.taken): HeldTask => ({
+export const further = (held: LeasedTask, count: number, taken = held.taken): LeasedTask => ({
   ...held,
   last: held.last + count,
   taken,
@@ -359,7 +362,7 @@ export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = ()
 
 /** Repeats starts, messages, steps, renewals and waking until they succeed: these are idempotent. */
 export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
-  const again = new Set<string>(["start", "deliver", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
+  const again = new Set<string>(["start", "deliver", "complete", "renew", "wake"] satisfies (keyof Workflows)[]);
   return interceptMethods(workflows, (method, _, next) =>
     again.has(method) ? insist(async () => next(), onDoubt) : next(),
   );

@@ -4,13 +4,13 @@ import { describe, test } from "node:test";
 import type { RunStatus } from "../../ports/store/workflows.ts";
 import { assertAbout, setOf } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   HOUR,
   LARGE,
   lease,
   ODD,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -21,7 +21,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
   describe("starts of runs", () => {
     test("a started run has all its values", async () => {
       const it = site();
-      const first = page("started", ODD.replaceAll("\n", " "));
+      const first = batchOf("started", ODD.replaceAll("\n", " "));
       const start = it.startOf(ODD, { type: ODD, queue: ODD, pinned: ODD, first, attributes: `{"a":1}`, memo: LARGE });
       const { ref, runId, status, isNew } = await it.send(start);
       assert.deepEqual([runId, status, isNew], [start.runId, "running", true]);
@@ -47,8 +47,8 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assertAbout(startedAt, await it.now());
       assert.deepEqual([task?.state, task?.attempt, task?.arrived, task?.taken], ["ready", 0, 0, 0]);
       assert.deepEqual([task?.problem, task?.worker], [undefined, undefined]);
-      const { pages } = await it.workflows.history(ref, 0, 1);
-      assert.deepEqual(pages, [{ from: 1, ...first }]);
+      const { batches } = await it.workflows.history(ref, 0, 1);
+      assert.deepEqual(batches, [{ from: 1, ...first }]);
     });
 
     test("later runs have higher refs, also within a batch and in other namespaces", async () => {
@@ -73,7 +73,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
 
     test("a task of a new run is ready at once, and its claim has the values of the history", async () => {
       const it = site();
-      const { ref, runId } = await it.start("a", { first: page("1", "2", "3") });
+      const { ref, runId } = await it.start("a", { first: batchOf("1", "2", "3") });
       const { token, ...task } = await it.theTask({ lease: lease("w1", HOUR, "the token") });
       assert.equal(token, "the token");
       assert.deepEqual(task, {
@@ -109,21 +109,21 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
 
     test("a run that was started with a lease belongs to its starter, which appends at once", async () => {
       const it = site();
-      const held = await it.held("a", { lease: lease("me") });
+      const held = await it.leased("a", { lease: lease("me") });
       assert.deepEqual(await it.ids(), []);
       const { state, attempt, worker, at } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["leased", 1, "me"]);
       assertAbout(at, (await it.now()) + HOUR);
-      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
+      assert.equal((await it.complete(held, { batch: batchOf("2") })).kind, "done");
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
     });
 
     test("a starter's lease ends like any other", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await opened().advance(2 * HOUR);
       assert.equal((await it.theTask()).attempt, 2);
-      assert.equal((await it.append(held)).kind, "lost");
+      assert.equal((await it.complete(held)).kind, "lost");
     });
 
     test("reminders of a start are set with it, and not when it starts nothing", async () => {
@@ -150,7 +150,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await it.send(start), first);
         assert.deepEqual(await it.send(start), first);
         const held = { ref: first.ref, token: start.lease!.token, last: 1, taken: 0 };
-        assert.equal((await it.append(held, { outcome: closeAs("failed") })).kind, "done");
+        assert.equal((await it.complete(held, { outcome: closeAs("failed") })).kind, "done");
         assert.deepEqual(await it.send(start), { ...first, status: "failed" });
       }
       assert.deepEqual(await it.reminders(), []);
@@ -161,7 +161,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const start = it.startOf("a", { lease: lease() });
       const first = await it.send(start);
-      await it.append({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { outcome: closeAs() });
+      await it.complete({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { outcome: closeAs() });
       const second = await it.start("a");
       assert.deepEqual(await it.send(start), { ...first, status: "completed" });
       assert.equal((await it.stored("a")).ref, second.ref);

@@ -5,16 +5,16 @@ import { describe, test } from "node:test";
 import type { TaskCompletion } from "../../ports/store/workflows.ts";
 import { assertAbout } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   further,
   HOUR,
-  heldOf,
   KEEP,
   LARGE,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   REST,
   Site,
   type WorkflowsHarness,
@@ -22,15 +22,15 @@ import {
 
 export function workflowStepsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
-  const done = { kind: "done", arrived: 0, starts: [], isWatched: false } as const;
+  const done = { kind: "done", delivered: 0, starts: [], isWatched: false } as const;
   const lost = { kind: "lost" } as const;
 
   describe("steps that count", () => {
     test("event batches follow each other without gaps, and the run counts its events and bytes", async () => {
       const it = site();
-      let held = await it.held("a", { first: page("1", "2") });
+      let held = await it.leased("a", { first: batchOf("1", "2") });
       for (const events of [["3"], ["4", "5", "6"], [LARGE]]) {
-        assert.deepEqual(await it.append(held, { batch: page(...events), outcome: KEEP }), done);
+        assert.deepEqual(await it.complete(held, { batch: batchOf(...events), outcome: KEEP }), done);
         held = further(held, events.length);
       }
       assert.deepEqual(await it.events(held.ref), ["1", "2", "3", "4", "5", "6", LARGE]);
@@ -40,21 +40,21 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a step that keeps the task renews its lease for the given time", async () => {
       const it = site();
-      const held = await it.held("a", { lease: lease("w1", 10 * MINUTE) });
-      await it.append(held, { batch: page("2"), outcome: { kind: "keep", leaseMs: 3 * HOUR } });
+      const held = await it.leased("a", { lease: lease("w1", 10 * MINUTE) });
+      await it.complete(held, { batch: batchOf("2"), outcome: { kind: "keep", leaseMs: 3 * HOUR } });
       const { state, at, worker, attempt } = await it.task("a");
       assert.deepEqual([state, worker, attempt], ["leased", "w1", 1]);
       assertAbout(at, (await it.now()) + 3 * HOUR);
       await opened().advance(2 * HOUR);
       assert.deepEqual(await it.ids(), []);
-      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), done);
+      assert.deepEqual(await it.complete(further(held, 1), { batch: batchOf("3") }), done);
     });
 
     test("a step without events leaves the history unchanged", async () => {
       const it = site();
-      const held = await it.held("a");
-      assert.deepEqual(await it.append(held, { outcome: KEEP }), done);
-      assert.deepEqual(await it.append(held, { outcome: REST }), done);
+      const held = await it.leased("a");
+      assert.deepEqual(await it.complete(held, { outcome: KEEP }), done);
+      assert.deepEqual(await it.complete(held, { outcome: REST }), done);
       assert.deepEqual(await it.events(held.ref), ["started"]);
       assert.equal((await it.task("a")).state, "idle");
     });
@@ -66,34 +66,34 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await opened().advance(2 * HOUR);
       const task = await it.theTask();
       assert.equal(task.attempt, 2);
-      assert.deepEqual(await it.append(heldOf(task), { batch: page("2"), outcome: REST }), done);
+      assert.deepEqual(await it.complete(leasedOf(task), { batch: batchOf("2"), outcome: REST }), done);
       const { state, attempt, worker } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["idle", 0, undefined]);
       await opened().advance(100 * HOUR);
       assert.deepEqual(await it.ids(), []);
-      await it.arrive("a");
+      await it.deliver("a");
       assert.deepEqual([(await it.theTask()).attempt, (await it.task("a")).state], [1, "leased"]);
     });
 
     test("a task is ready at once when more messages have arrived than were taken", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.workflows.deliver(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
-      assert.deepEqual(await it.append(held, { batch: page("x"), taken: 2 }), { ...done, arrived: 3 });
+      const held = await it.leased("a");
+      await it.workflows.deliver(["1", "2", "3"].map((key) => it.messageTo("a", key)));
+      assert.deepEqual(await it.complete(held, { batch: batchOf("x"), taken: 2 }), { ...done, delivered: 3 });
       assert.equal((await it.task("a")).state, "ready");
       const task = await it.theTask();
-      assert.deepEqual([task.last, task.taken, task.arrived, task.attempt], [2, 2, 3, 1]);
-      assert.deepEqual(await it.append(heldOf(task), { taken: 3 }), { ...done, arrived: 3 });
+      assert.deepEqual([task.last, task.taken, task.delivered, task.attempt], [2, 2, 3, 1]);
+      assert.deepEqual(await it.complete(leasedOf(task), { taken: 3 }), { ...done, delivered: 3 });
       assert.equal((await it.task("a")).state, "idle");
     });
 
     test("a closed run has its result and no task", async () => {
       const it = site();
       for (const status of ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const) {
-        const held = await it.held(status);
+        const held = await it.leased(status);
         const affinity = { worker: "w1", ms: HOUR };
-        const options = { batch: page("the end"), outcome: closeAs(status, LARGE), affinity };
-        assert.deepEqual(await it.append(held, options), done);
+        const options = { batch: batchOf("the end"), outcome: closeAs(status, LARGE), affinity };
+        assert.deepEqual(await it.complete(held, options), done);
         const { startedAt, closedAt, ...run } = await it.stored(status);
         assert.deepEqual([run.status, run.result, run.task, run.events], [status, LARGE, undefined, 2]);
         assert.deepEqual([run.stickyWorker, run.stickyUntil], [undefined, undefined]);
@@ -106,37 +106,40 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a run may be closed with messages that were not taken", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a");
-      assert.deepEqual(await it.append(held, { batch: page("end"), outcome: closeAs() }), { ...done, arrived: 1 });
+      const held = await it.leased("a");
+      await it.deliver("a");
+      assert.deepEqual(await it.complete(held, { batch: batchOf("end"), outcome: closeAs() }), {
+        ...done,
+        delivered: 1,
+      });
       assert.equal(await it.status("a"), "completed");
     });
 
     test("attributes and memo are the ones of the last step that set them", async () => {
       const it = site();
-      const held = await it.held("a", { attributes: `{"a":1}`, memo: "first" });
+      const held = await it.leased("a", { attributes: `{"a":1}`, memo: "first" });
       const about = async () => {
         const { attributes, memo } = await it.stored("a");
         return [attributes, memo];
       };
-      await it.append(held, { outcome: KEEP });
+      await it.complete(held, { outcome: KEEP });
       assert.deepEqual(await about(), [`{"a":1}`, "first"]);
-      await it.append(held, { batch: page("2"), outcome: KEEP, attributes: `{"a":2}` });
+      await it.complete(held, { batch: batchOf("2"), outcome: KEEP, attributes: `{"a":2}` });
       assert.deepEqual(await about(), [`{"a":2}`, "first"]);
-      await it.append(further(held, 1), { batch: page("3"), outcome: KEEP, memo: LARGE });
+      await it.complete(further(held, 1), { batch: batchOf("3"), outcome: KEEP, memo: LARGE });
       assert.deepEqual(await about(), [`{"a":2}`, LARGE]);
-      await it.append(further(held, 2), { outcome: closeAs(), attributes: "{}", memo: "" });
+      await it.complete(further(held, 2), { outcome: closeAs(), attributes: "{}", memo: "" });
       assert.deepEqual(await about(), ["{}", ""]);
     });
 
     test("an ended lease of a task still counts until another worker claims the task", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await opened().advance(100 * HOUR);
-      assert.deepEqual(await it.append(held, { batch: page("2"), outcome: KEEP }), done);
+      assert.deepEqual(await it.complete(held, { batch: batchOf("2"), outcome: KEEP }), done);
       assert.deepEqual(await it.ids(), []);
       await opened().advance(100 * HOUR);
-      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), done);
+      assert.deepEqual(await it.complete(further(held, 1), { batch: batchOf("3") }), done);
     });
   });
 
@@ -165,14 +168,14 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       [
         "comes after the run was closed from outside",
         async (it, step) => {
-          assert.equal(await it.workflows.close(it.closing("a", { batch: page("end") })), true);
+          assert.equal(await it.workflows.close(it.closing("a", { batch: batchOf("end") })), true);
           return step;
         },
       ],
       [
         "comes after its holder has let the task go idle",
         async (it, step) => {
-          assert.equal((await it.append({ ...step, taken: 0 }, { batch: page("other", "events") })).kind, "done");
+          assert.equal((await it.complete({ ...step, taken: 0 }, { batch: batchOf("other", "events") })).kind, "done");
           return step;
         },
       ],
@@ -180,7 +183,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
         "comes after a later step of its holder",
         async (it, step) => {
           assert.equal(
-            (await it.append({ ...step, taken: 0 }, { batch: page("more", "than it"), outcome: KEEP })).kind,
+            (await it.complete({ ...step, taken: 0 }, { batch: batchOf("more", "than it"), outcome: KEEP })).kind,
             "done",
           );
           return step;
@@ -191,16 +194,16 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       for (const outcome of [KEEP, REST, closeAs()]) {
         test(`a step that ${what} is lost, and nothing of it is applied (${outcome.kind})`, async () => {
           const it = site();
-          const held = await it.held("a");
-          await it.arrive("a", "k");
+          const held = await it.leased("a");
+          await it.deliver("a", "k");
           const usual = {
-            batch: page("lost", "lost", "lost"),
+            batch: batchOf("lost", "lost", "lost"),
             taken: 1,
             attributes: `{"lost":true}`,
             memo: "lost",
             outcome,
           };
-          const step = await change(it, it.appendOf(held, { ...usual, affinity: { worker: "lost", ms: HOUR } }));
+          const step = await change(it, it.completionOf(held, { ...usual, affinity: { worker: "lost", ms: HOUR } }));
           const [before, events] = [await it.stored("a"), await it.events(held.ref)];
           for (let i = 0; i < 2; i++) assert.deepEqual(await it.step(step), lost);
           assert.deepEqual(await it.stored("a"), before);
@@ -212,30 +215,30 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a new step with the token of an idle task is lost", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.append(held, { batch: page("2") });
-      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), lost);
+      const held = await it.leased("a");
+      await it.complete(held, { batch: batchOf("2") });
+      assert.deepEqual(await it.complete(further(held, 1), { batch: batchOf("3") }), lost);
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
     });
 
     test("a returned task does not belong to its former holder, even for a step without events", async () => {
       const it = site();
-      const { ref, token, ...held } = await it.held("a");
-      await it.arrive("a");
+      const { ref, token, ...held } = await it.leased("a");
+      await it.deliver("a");
       await it.workflows.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
-      assert.deepEqual(await it.append({ ref, token, ...held }, { taken: 1 }), lost);
+      assert.deepEqual(await it.complete({ ref, token, ...held }, { taken: 1 }), lost);
       assert.deepEqual(await it.inbox(ref).then((inbox) => inbox.length), 1);
     });
 
     test("a lost step does not affect the others of its batch", async () => {
       const it = site();
-      const all = await Promise.all(Array.from({ length: 60 }, (_, i) => it.held(`${i}`)));
+      const all = await Promise.all(Array.from({ length: 60 }, (_, i) => it.leased(`${i}`)));
       const isLost = (i: number) => i % 4 === 1;
       const fates = [KEEP, REST, closeAs()];
-      const outcomes = await it.workflows.append(
+      const outcomes = await it.workflows.complete(
         all.map((held, i) => {
           const outcome = fates[i % 3]!;
-          return it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, { batch: page(`${i}`), outcome });
+          return it.completionOf(isLost(i) ? { ...held, token: freshId() } : held, { batch: batchOf(`${i}`), outcome });
         }),
       );
       assert.deepEqual(
@@ -253,7 +256,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     });
 
     test("an empty batch of steps returns nothing", async () => {
-      assert.deepEqual(await site().workflows.append([]), []);
+      assert.deepEqual(await site().workflows.complete([]), []);
     });
   });
 
@@ -262,12 +265,12 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       for (const events of [["2", "3"], []]) {
         test(`a repeated step of ${events.length} events is applied once (${outcome.kind})`, async () => {
           const it = site();
-          const held = await it.held("a");
-          await it.arrive("a", "k");
+          const held = await it.leased("a");
+          await it.deliver("a", "k");
           const affinity = { worker: "w1", ms: HOUR };
-          const some = events.length > 0 ? page(...events) : undefined;
-          const step = it.appendOf(held, { batch: some, taken: 1, outcome, memo: "new", affinity });
-          assert.deepEqual(await it.step(step), { ...done, arrived: 1 });
+          const some = events.length > 0 ? batchOf(...events) : undefined;
+          const step = it.completionOf(held, { batch: some, taken: 1, outcome, memo: "new", affinity });
+          assert.deepEqual(await it.step(step), { ...done, delivered: 1 });
           const { task: _, ...before } = await it.stored("a");
           for (let i = 0; i < 3; i++) assert.equal((await it.step(step)).kind, "done");
           const { task, ...after } = await it.stored("a");
@@ -281,10 +284,10 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a message that arrives meanwhile does not make an applied step look lost", async () => {
       const it = site();
-      const held = await it.held("a");
-      const step = it.appendOf(held, { batch: page("2") });
+      const held = await it.leased("a");
+      const step = it.completionOf(held, { batch: batchOf("2") });
       assert.deepEqual(await it.step(step), done);
-      await it.arrive("a");
+      await it.deliver("a");
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.task("a")).state, "ready");
       assert.equal((await it.theTask()).last, 2);
@@ -293,8 +296,8 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a step that closed its run still counts as applied when the workflow runs again", async () => {
       const it = site();
-      const held = await it.held("a");
-      const step = it.appendOf(held, { batch: page("end"), outcome: closeAs() });
+      const held = await it.leased("a");
+      const step = it.completionOf(held, { batch: batchOf("end"), outcome: closeAs() });
       assert.deepEqual(await it.step(step), done);
       const { ref } = await it.start("a");
       await opened().advance(HOUR);
@@ -306,10 +309,10 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
 
     test("a repeated step is recognised in a batch with new ones", async () => {
       const it = site();
-      const [a, b] = [await it.held("a"), await it.held("b")];
-      const step = it.appendOf(a, { batch: page("2"), outcome: KEEP });
+      const [a, b] = [await it.leased("a"), await it.leased("b")];
+      const step = it.completionOf(a, { batch: batchOf("2"), outcome: KEEP });
       await it.step(step);
-      const outcomes = await it.workflows.append([it.appendOf(b, { batch: page("2") }), step]);
+      const outcomes = await it.workflows.complete([it.completionOf(b, { batch: batchOf("2") }), step]);
       assert.deepEqual(outcomes, [done, done]);
       assert.deepEqual(
         [await it.events(a.ref), await it.events(b.ref)],

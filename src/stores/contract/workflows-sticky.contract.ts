@@ -5,13 +5,13 @@ import { describe, test } from "node:test";
 import type { ReplayMode, WorkerRow } from "../../ports/store/workflows.ts";
 import { assertAbout } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   HOUR,
-  heldOf,
   KEEP,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
@@ -23,7 +23,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
   /** A ready task of a run that `worker` has in memory for two hours. */
   async function sticky(it: Site, id: string, worker = "owner", ms = 2 * HOUR): Promise<void> {
     await it.idle(id, { affinity: { worker, ms } });
-    await it.arrive(id);
+    await it.deliver(id);
   }
 
   type Claimer = Parameters<Site["claim"]>[0];
@@ -33,17 +33,17 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
   describe("affinity of runs", () => {
     test("affinity is set by the last step, and shown with the run", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       assert.equal((await it.stored("a")).stickyWorker, undefined);
-      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
+      await it.complete(held, { batch: batchOf("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
       const first = await it.stored("a");
       assert.equal(first.stickyWorker, "w1");
       assertAbout(first.stickyUntil, (await it.now()) + HOUR);
-      await it.append({ ...held, last: 2 }, { outcome: KEEP, affinity: { worker: "w2", ms: 3 * HOUR } });
+      await it.complete({ ...held, last: 2 }, { outcome: KEEP, affinity: { worker: "w2", ms: 3 * HOUR } });
       const second = await it.stored("a");
       assert.equal(second.stickyWorker, "w2");
       assertAbout(second.stickyUntil, (await it.now()) + 3 * HOUR);
-      await it.append({ ...held, last: 2 });
+      await it.complete({ ...held, last: 2 });
       const third = await it.stored("a");
       assert.deepEqual([third.stickyWorker, third.stickyUntil], [undefined, undefined]);
     });
@@ -72,7 +72,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
         ["4", "Cart"],
       ] as const) {
         await it.idle(id, { type, affinity });
-        await it.arrive(id);
+        await it.deliver(id);
         await passes(HOUR);
       }
       const types = ["Order", "Cart"];
@@ -85,7 +85,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.seen("owner");
       await it.start("a");
       await it.idle("b");
-      await it.arrive("b");
+      await it.deliver("b");
       assert.deepEqual(await modes(it, { worker: "w1" }), [
         ["a", "cold_replay"],
         ["b", "cold_replay"],
@@ -147,8 +147,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.seen("owner");
       await sticky(it, "a");
       const task = await it.theTask({ worker: "owner" });
-      await it.append(heldOf(task), { batch: page("2"), taken: 1 });
-      await it.arrive("a");
+      await it.complete(leasedOf(task), { batch: batchOf("2"), taken: 1 });
+      await it.deliver("a");
       assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "cold_replay"]]);
     });
 
@@ -186,10 +186,10 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("a run is replayed cold after a step without affinity, when its worker evicted it", async () => {
       const it = site();
       await it.seen("owner");
-      const held = await it.held("a");
-      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
-      await it.append({ ...held, last: 2 }, { batch: page("3") });
-      await it.arrive("a");
+      const held = await it.leased("a");
+      await it.complete(held, { batch: batchOf("2"), outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      await it.complete({ ...held, last: 2 }, { batch: batchOf("3") });
+      await it.deliver("a");
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
     });
 
@@ -214,7 +214,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
         const it = site();
         await it.seen("owner");
         await it.idle("a", { pinned: "b1", affinity: { worker: "owner", ms: HOUR } });
-        await it.arrive("a");
+        await it.deliver("a");
         assert.deepEqual(await modes(it, { worker: "owner", ...request }), []);
         assert.deepEqual(await modes(it, { worker: "owner", ...request, isSticky: false }), []);
         assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "sticky_hit_expected"]]);
@@ -226,10 +226,10 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.seen("owner");
       const affinity = { worker: "owner", ms: 9 * HOUR };
       await it.idle("idle", { affinity });
-      const held = await it.held("leased");
-      await it.append(held, { outcome: KEEP, affinity });
-      const back = await it.held("paused");
-      await it.append(back, { outcome: KEEP, affinity });
+      const held = await it.leased("leased");
+      await it.complete(held, { outcome: KEEP, affinity });
+      const back = await it.leased("paused");
+      await it.complete(back, { outcome: KEEP, affinity });
       await it.workflows.giveBack([{ ...back, pauseMs: 30 * MINUTE, problem: undefined }]);
       assert.deepEqual(await modes(it, { worker: "owner" }), []);
       await passes(40 * MINUTE);
@@ -239,8 +239,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("a worker that could not continue its run loses the affinity, and every worker may try", async () => {
       const it = site();
       await it.seen("owner");
-      const held = await it.held("a", { lease: lease("owner", MINUTE) });
-      await it.append(held, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      const held = await it.leased("a", { lease: lease("owner", MINUTE) });
+      await it.complete(held, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
       const { stickyWorker, stickyUntil, task } = await it.stored("a");
       assert.deepEqual([stickyWorker, stickyUntil, task?.problem], [undefined, undefined, "broken"]);
@@ -250,13 +250,13 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("a task that is returned because its worker stops keeps its problem and its affinity", async () => {
       const it = site();
       await it.seen("owner");
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
-      const again = heldOf(await it.theTask());
+      const again = leasedOf(await it.theTask());
       await it.workflows.giveBack([{ ...again, pauseMs: 0, problem: undefined }]);
       assert.equal((await it.stored("a")).task?.problem, "broken");
-      const other = await it.held("b");
-      await it.append(other, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      const other = await it.leased("b");
+      await it.complete(other, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
       await it.workflows.giveBack([{ ...other, pauseMs: 0, problem: undefined }]);
       assert.equal((await it.stored("b")).stickyWorker, "owner");
     });
@@ -264,9 +264,9 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("a task whose lease has ended is left to the living worker that has its run in memory", async () => {
       const it = site();
       await it.seen("owner");
-      const held = await it.held("a", { lease: lease("owner", MINUTE) });
+      const held = await it.leased("a", { lease: lease("owner", MINUTE) });
       const affinity = { worker: "owner", ms: 2 * HOUR };
-      await it.append(held, { outcome: { kind: "keep", leaseMs: MINUTE }, affinity });
+      await it.complete(held, { outcome: { kind: "keep", leaseMs: MINUTE }, affinity });
       await passes(2 * MINUTE);
       assert.deepEqual(await modes(it, { worker: "w1" }), []);
       await it.workflows.forgetWorker(it.namespace, "owner");
@@ -278,9 +278,9 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     test("a task that became ready after its affinity ended has none, and one from before is forced to replay", async () => {
       const it = site();
       for (const id of ["before", "after"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
-      await it.arrive("before");
+      await it.deliver("before");
       await opened().advance(2 * HOUR);
-      await it.arrive("after");
+      await it.deliver("after");
       const { tasks } = await it.claim({ worker: "other" });
       const modes = Object.fromEntries(tasks.map(({ workflowId, mode }) => [workflowId, mode]));
       assert.deepEqual(modes, { before: "forced_cold_replay", after: "cold_replay" });
@@ -290,10 +290,10 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const it = site();
       for (const id of ["soon", "late"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
       await it.workflows.releaseWorker(it.namespace, "owner", false);
-      await it.arrive("soon");
+      await it.deliver("soon");
       assert.equal((await it.theTask({ worker: "other" })).mode, "forced_cold_replay");
       await opened().advance(2 * HOUR);
-      await it.arrive("late");
+      await it.deliver("late");
       const { tasks } = await it.claim({ worker: "other" });
       assert.equal(tasks.find(({ workflowId }) => workflowId === "late")?.mode, "cold_replay");
     });
@@ -306,13 +306,13 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.start("none");
       await it.idle("idle", { affinity: { worker: "owner", ms: HOUR } });
       await sticky(it, "ready", "owner", HOUR);
-      const held = await it.held("leased");
-      await it.append(held, { outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
-      const over = await it.held("over");
-      await it.append(over, { outcome: closeAs(), affinity: { worker: "owner", ms: HOUR } });
+      const held = await it.leased("leased");
+      await it.complete(held, { outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      const over = await it.leased("over");
+      await it.complete(over, { outcome: closeAs(), affinity: { worker: "owner", ms: HOUR } });
       assert.deepEqual(await count(), { runs: 3, ready: 1, leased: 1, owned: 0 });
       await it.idle("of another", { affinity: { worker: "another", ms: HOUR } });
-      await it.arrive("of another");
+      await it.deliver("of another");
       const owned = async (...owners: string[]) => (await it.workflows.stickiness(it.namespace, owners)).owned;
       assert.deepEqual([await owned("owner"), await owned("another"), await owned("owner", "another")], [2, 1, 3]);
       assert.equal(await owned("nobody"), 0);

@@ -5,14 +5,14 @@ import { describe, test } from "node:test";
 import type { TaskCompletion } from "../../ports/store/workflows.ts";
 import { cancelOf, setOf } from "./reminders-shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   freshId,
   HOUR,
-  heldOf,
   KEEP,
   LARGE,
   lease,
-  page,
+  leasedOf,
   REST,
   Site,
   type WorkflowsHarness,
@@ -34,10 +34,10 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       reminders: [setOf(it.place.key("timer"), { data: LARGE }), cancelOf(it.place.key("cancelled"))],
       starts: [it.startOf("child", { reminders: [setOf(it.place.key("of the child"))] }), it.startOf("open")],
       messages: [
-        it.arrivalOf("idle", "k"),
-        it.arrivalOf("over", "k"),
-        it.arrivalOf("nobody", "k"),
-        it.arrivalOf("child", "k"),
+        it.messageTo("idle", "k"),
+        it.messageTo("over", "k"),
+        it.messageTo("nobody", "k"),
+        it.messageTo("child", "k"),
       ],
     };
   }
@@ -65,8 +65,8 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
     for (const task of [KEEP, REST, closeAs()]) {
       test(`all attachments are applied with the step (${task.kind})`, async () => {
         const it = site();
-        const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
+        const held = await it.leased("a");
+        const step = await everything(it, it.completionOf(held, { batch: batchOf("2"), outcome: task }));
         assert.deepEqual(await view(it), BEFORE);
         const outcome = await it.step(step);
         assert.deepEqual(await view(it), AFTER);
@@ -82,8 +82,8 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
       test(`no attachment is applied when the step is lost (${task.kind})`, async () => {
         const it = site();
-        const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
+        const held = await it.leased("a");
+        const step = await everything(it, it.completionOf(held, { batch: batchOf("2"), outcome: task }));
         assert.deepEqual(await it.step({ ...step, token: freshId() }), { kind: "lost" });
         assert.deepEqual(await it.step({ ...step, last: 7 }), { kind: "lost" });
         assert.deepEqual(await view(it), BEFORE);
@@ -91,12 +91,12 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
       test(`all attachments are applied once when the step is repeated (${task.kind})`, async () => {
         const it = site();
-        const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
+        const held = await it.leased("a");
+        const step = await everything(it, it.completionOf(held, { batch: batchOf("2"), outcome: task }));
         const first = await it.step(step);
         await it.place.cancel(it.place.key("timer"));
         const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
-        await it.append(heldOf(idle), { batch: page("k"), taken: 1 });
+        await it.complete(leasedOf(idle), { batch: batchOf("k"), taken: 1 });
         const again = await it.step(step);
         assert.deepEqual(again.kind === "done" && again.starts, first.kind === "done" && first.starts);
         assert.deepEqual(await view(it), { ...AFTER, reminders: ["of the child"], idle: "idle" });
@@ -106,11 +106,11 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("a run that continues as new closes and starts in one step", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "not taken");
+      const held = await it.leased("a");
+      await it.deliver("a", "not taken");
       const own = lease();
-      const starts = [it.startOf("a", { first: page("anew"), lease: own })];
-      const step = it.appendOf(held, { batch: page("continued"), outcome: closeAs("continued"), starts });
+      const starts = [it.startOf("a", { first: batchOf("anew"), lease: own })];
+      const step = it.completionOf(held, { batch: batchOf("continued"), outcome: closeAs("continued"), starts });
       const outcome = await it.step(step);
       assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
       const { ref } = outcome.starts[0];
@@ -124,18 +124,21 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       );
       const again = await it.step(step);
       assert.deepEqual(again.kind === "done" && again.starts, outcome.starts);
-      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 }, { batch: page("2") })).kind, "done");
+      assert.equal(
+        (await it.complete({ ref, token: own.token, last: 1, taken: 0 }, { batch: batchOf("2") })).kind,
+        "done",
+      );
       assert.deepEqual(await it.events(ref), ["anew", "2"]);
     });
 
     test("a start that kept an existing run starts nothing when its step is repeated", async () => {
       const it = site();
-      const [held, other] = [await it.held("a"), await it.held("b")];
+      const [held, other] = [await it.leased("a"), await it.leased("b")];
       const starts = [it.startOf("b", { ifClosed: "start" })];
-      const step = it.appendOf(held, { batch: page("2"), starts });
+      const step = it.completionOf(held, { batch: batchOf("2"), starts });
       const first = await it.step(step);
       assert.deepEqual(first.kind === "done" && first.starts[0]?.ref, other.ref);
-      await it.append(other, { outcome: closeAs("failed") });
+      await it.complete(other, { outcome: closeAs("failed") });
       const again = await it.step(step);
       assert.ok(again.kind === "done");
       assert.deepEqual([again.starts[0]?.ref, again.starts[0]?.isNew], [other.ref, false]);
@@ -144,14 +147,14 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("a child with a lease belongs to its parent's worker from the start", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       const own = lease();
-      const outcome = await it.append(held, { starts: [it.startOf("child", { lease: own })] });
+      const outcome = await it.complete(held, { starts: [it.startOf("child", { lease: own })] });
       assert.ok(outcome.kind === "done");
       assert.deepEqual(await it.ids(), []);
       const child = { ref: outcome.starts[0]!.ref, token: own.token, last: 1, taken: 0 };
       assert.equal(
-        (await it.append(child, { outcome: closeAs(), messages: [it.arrivalOf("a", "its result")] })).kind,
+        (await it.complete(child, { outcome: closeAs(), messages: [it.messageTo("a", "its result")] })).kind,
         "done",
       );
       assert.deepEqual(await it.ids(), ["a"]);
@@ -162,11 +165,17 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   describe("steps of one batch", () => {
     test("steps of one batch may send to each other, and idle runs are woken", async () => {
       const it = site();
-      const [a, b, c] = [await it.held("a"), await it.held("b"), await it.held("c")];
-      const outcomes = await it.workflows.append([
-        it.appendOf(a, { batch: page("2"), messages: [it.arrivalOf("b", "from a"), it.arrivalOf("c", "from a")] }),
-        it.appendOf(b, { batch: page("2"), messages: [it.arrivalOf("a", "from b"), it.arrivalOf("c", "from b")] }),
-        it.appendOf(c, { batch: page("2"), outcome: KEEP, messages: [it.arrivalOf("a", "from c")] }),
+      const [a, b, c] = [await it.leased("a"), await it.leased("b"), await it.leased("c")];
+      const outcomes = await it.workflows.complete([
+        it.completionOf(a, {
+          batch: batchOf("2"),
+          messages: [it.messageTo("b", "from a"), it.messageTo("c", "from a")],
+        }),
+        it.completionOf(b, {
+          batch: batchOf("2"),
+          messages: [it.messageTo("a", "from b"), it.messageTo("c", "from b")],
+        }),
+        it.completionOf(c, { batch: batchOf("2"), outcome: KEEP, messages: [it.messageTo("a", "from c")] }),
       ]);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
@@ -182,9 +191,9 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("steps of one batch may start the same workflow, and one of them does", async () => {
       const it = site();
-      const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
-      const outcomes = await it.workflows.append(
-        all.map((held) => it.appendOf(held, { starts: [it.startOf("child")] })),
+      const all = await Promise.all(["a", "b", "c"].map((id) => it.leased(id)));
+      const outcomes = await it.workflows.complete(
+        all.map((held) => it.completionOf(held, { starts: [it.startOf("child")] })),
       );
       const starts = outcomes.map((one) => one.kind === "done" && one.starts[0]);
       assert.equal(starts.filter((one) => one !== false && one?.isNew).length, 1);
@@ -195,10 +204,10 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("steps of one batch may set the same reminder, and one of them is stored", async () => {
       const it = site();
-      const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
+      const all = await Promise.all(["a", "b", "c"].map((id) => it.leased(id)));
       const key = it.place.key("shared");
-      const batch = all.map((held, i) => it.appendOf(held, { reminders: [setOf(key, { data: `${i}` })] }));
-      const outcomes = await it.workflows.append(batch);
+      const batch = all.map((held, i) => it.completionOf(held, { reminders: [setOf(key, { data: `${i}` })] }));
+      const outcomes = await it.workflows.complete(batch);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
         ["done", "done", "done"],
@@ -208,10 +217,10 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("steps of one batch may send to a run that another of them closes, and nothing is left behind", async () => {
       const it = site();
-      const [a, b] = [await it.held("a"), await it.held("b")];
-      const outcomes = await it.workflows.append([
-        it.appendOf(a, { batch: page("2"), messages: [it.arrivalOf("b")] }),
-        it.appendOf(b, { batch: page("2"), outcome: closeAs() }),
+      const [a, b] = [await it.leased("a"), await it.leased("b")];
+      const outcomes = await it.workflows.complete([
+        it.completionOf(a, { batch: batchOf("2"), messages: [it.messageTo("b")] }),
+        it.completionOf(b, { batch: batchOf("2"), outcome: closeAs() }),
       ]);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
@@ -222,16 +231,16 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
 
     test("each step of a batch applies its own attachments, and a lost one none", async () => {
       const it = site();
-      const all = await Promise.all(Array.from({ length: 40 }, (_, i) => it.held(`${i}`)));
+      const all = await Promise.all(Array.from({ length: 40 }, (_, i) => it.leased(`${i}`)));
       await it.idle("target");
       const isLost = (i: number) => i % 5 === 2;
-      await it.workflows.append(
+      await it.workflows.complete(
         all.map((held, i) =>
-          it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, {
-            batch: page(`${i}`),
+          it.completionOf(isLost(i) ? { ...held, token: freshId() } : held, {
+            batch: batchOf(`${i}`),
             reminders: i % 2 === 0 ? [setOf(it.place.key(`timer ${i}`)), setOf(it.place.key(`timeout ${i}`))] : [],
             starts: i % 3 === 0 ? [it.startOf(`child ${i}`, { delayMs: HOUR })] : [],
-            messages: i % 4 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [],
+            messages: i % 4 === 0 ? [it.messageTo("target", `from ${i}`)] : [],
           }),
         ),
       );
@@ -248,7 +257,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
         new Set(expected(3).map((i) => `child ${i}`)),
       );
       const task = await it.theTask();
-      assert.equal(task.arrived, expected(4).length);
+      assert.equal(task.delivered, expected(4).length);
       const inbox = await it.inbox(task.ref);
       assert.deepEqual(
         inbox.map(([number]) => number),

@@ -7,11 +7,11 @@ import fc from "fast-check";
 import type { Store } from "../../ports/store/store.ts";
 import { freshNamespace } from "./shared.contract.ts";
 import {
+  batchOf,
   further,
-  heldOf,
   insistent,
   KEEP,
-  page,
+  leasedOf,
   REST,
   Site,
   type WorkflowsHarness,
@@ -62,7 +62,7 @@ async function tell(stores: readonly Store[], { senders, workers }: Told): Promi
     for (const [i, { size, breaths }] of senders[sender]!.entries()) {
       await breathe(breaths);
       const keys = Array.from({ length: size }, (_, k) => `${sender}/${i}/${k}`);
-      await site.workflows.deliver(keys.map((key) => site.arrivalOf("a", key)));
+      await site.workflows.deliver(keys.map((key) => site.messageTo("a", key)));
     }
   };
 
@@ -78,17 +78,17 @@ async function tell(stores: readonly Store[], { senders, workers }: Told): Promi
       empty = 0;
       const inbox = await site.workflows.inbox(ref, task.taken, reads);
       await breathe(breaths);
-      let held = heldOf(task);
+      let held = leasedOf(task);
       if (inbox.length > 0) {
         const keys = inbox.map(({ key }) => key);
         const taken = inbox.at(-1)!.number;
-        const step = { batch: page(...keys), taken, outcome: keeps ? KEEP : REST };
-        const outcome = await site.append(held, step);
+        const step = { batch: batchOf(...keys), taken, outcome: keeps ? KEEP : REST };
+        const outcome = await site.complete(held, step);
         assert.equal(outcome.kind, "done");
         for (const key of keys) seen.add(key);
         held = further(held, keys.length, taken);
       }
-      if (keeps || inbox.length === 0) assert.equal((await site.append(held)).kind, "done");
+      if (keeps || inbox.length === 0) assert.equal((await site.complete(held)).kind, "done");
     }
   };
 
@@ -140,13 +140,13 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
     test("no wake-up is lost when a message and a step are sent in the same moment, again and again", async () => {
       const { store } = opened();
       const it = new Site(store, undefined, insistent(store.workflows));
-      let held = await it.held("a");
+      let held = await it.leased("a");
       for (let i = 0; i < 50; i++) {
-        const [outcome] = await Promise.all([it.append(held, { batch: page(`${i}`) }), it.arrive("a", `${i}`)]);
+        const [outcome] = await Promise.all([it.complete(held, { batch: batchOf(`${i}`) }), it.deliver("a", `${i}`)]);
         assert.equal(outcome.kind, "done");
         const task = await it.theTask();
-        assert.deepEqual([task.arrived, task.taken], [i + 1, i]);
-        held = { ...heldOf(task), taken: i + 1 };
+        assert.deepEqual([task.delivered, task.taken], [i + 1, i]);
+        held = { ...leasedOf(task), taken: i + 1 };
       }
     });
   });

@@ -22,9 +22,9 @@ import { ReminderIndex, type ReminderIndexes, type ReminderRow, reminderPage } f
 
 /** The namespaces in which the batch writes something that watchers may claim. */
 export function namespacesOf(batch: readonly ReminderWrite[], now: number): Set<string> {
-  const isNews = (write: ReminderWrite): boolean =>
+  const isClaimable = (write: ReminderWrite): boolean =>
     write.kind === "set" && write.lease === undefined && write.tick.at <= now + NOTIFY_AHEAD_MS;
-  return new Set(batch.filter(isNews).map(({ key }) => key.namespace));
+  return new Set(batch.filter(isClaimable).map(({ key }) => key.namespace));
 }
 
 export class MemoryReminders implements Reminders {

@@ -154,7 +154,7 @@ export class MemoryStore implements Store {
   }
 
   #commit(
-    { ref, epoch, version, id, write, settle, reminders, starts, messages: arrivals }: Commit,
+    { ref, epoch, version, id, write, settle, reminders, starts, messages }: Commit,
     owners?: readonly string[],
   ): CommitOutcome {
     const row = this.#rows[ref - 1];
@@ -177,7 +177,7 @@ export class MemoryStore implements Store {
     row.committedAt = this.#now();
     if (settle !== undefined) this.#reminders.settleNow(settle);
     const set = reminders === undefined ? [] : this.#reminders.writeNow(reminders);
-    if (starts !== undefined || arrivals !== undefined) this.workflows.bring(starts ?? [], arrivals ?? []);
+    if (starts !== undefined || messages !== undefined) this.workflows.apply(starts ?? [], messages ?? []);
     return reminders !== undefined && bringsLease(reminders) ? withLeases(reminders, set) : "committed";
   }
 }

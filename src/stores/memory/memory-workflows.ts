@@ -6,7 +6,7 @@ import type {
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
-  RunPages,
+  RunBatches,
   RunQuery,
   RunStart,
   StartOutcome,
@@ -50,11 +50,11 @@ export class MemoryWorkflows implements Workflows {
   }
 
   async deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
-    return this.#change((steps) => batch.map((arrival) => steps.arrive(arrival)));
+    return this.#change((steps) => batch.map((message) => steps.deliver(message)));
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
-    return this.#change((steps) => batch.map((append) => steps.append(append)));
+  async complete(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
+    return this.#change((steps) => batch.map((completion) => steps.complete(completion)));
   }
 
   async close(closing: Closing): Promise<boolean> {
@@ -62,10 +62,10 @@ export class MemoryWorkflows implements Workflows {
   }
 
   /** For the starts and messages of commits. */
-  bring(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): void {
+  apply(starts: readonly RunStart[], messages: readonly InboxMessage[]): void {
     this.#change((steps) => {
       for (const start of starts) steps.start(start);
-      for (const arrival of arrivals) steps.arrive(arrival);
+      for (const message of messages) steps.deliver(message);
     });
   }
 
@@ -90,15 +90,15 @@ export class MemoryWorkflows implements Workflows {
     return this.#change((steps) => steps.wake(key, forgives));
   }
 
-  async history(ref: number, after: number, bytes: number): Promise<RunPages> {
+  async history(ref: number, after: number, bytes: number): Promise<RunBatches> {
     this.#checkOpen();
-    const rest = (this.#runs.get(ref)?.pages ?? []).filter(({ from, count }) => from + count - 1 > after);
+    const rest = (this.#runs.get(ref)?.batches ?? []).filter(({ from, count }) => from + count - 1 > after);
     let left = bytes;
     const end = rest.findIndex(({ data }, i) => {
       left -= Buffer.byteLength(data);
       return left < 0 && i > 0;
     });
-    return end === -1 ? { pages: rest, isCut: false } : { pages: rest.slice(0, end), isCut: true };
+    return end === -1 ? { batches: rest, isCut: false } : { batches: rest.slice(0, end), isCut: true };
   }
 
   async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
@@ -185,7 +185,7 @@ export class MemoryWorkflows implements Workflows {
   }
 
   /** Namespaces with changes for watchers since the last call. */
-  takeNews(): Set<string> {
+  takeChangedNamespaces(): Set<string> {
     const namespaces = this.#changedNamespaces;
     this.#changedNamespaces = new Set();
     return namespaces;

@@ -27,14 +27,14 @@ export interface Task {
   problem: string | undefined;
   mode: ReplayMode | undefined;
   claimedAt: number | undefined;
-  arrived: number;
+  delivered: number;
   taken: number;
   stickyWorker: string | undefined;
   /** Negative: it was ended early; the absolute value is its original end. */
   stickyUntil: number;
 }
 
-export interface InboxArrival extends StoredInboxMessage {
+export interface InboxEntry extends StoredInboxMessage {
   readonly goesAlong: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface Run extends WorkflowKey {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  bound: string | undefined;
+  pinned: string | undefined;
   status: RunStatus;
   attributes: string;
   memo: string;
@@ -54,9 +54,9 @@ export interface Run extends WorkflowKey {
   closedBy: string | undefined;
   last: number;
   bytes: number;
-  readonly pages: (EventBatch & { readonly from: number })[];
+  readonly batches: (EventBatch & { readonly from: number })[];
   /** By key, in the order of their numbers. */
-  readonly inbox: Map<string, InboxArrival>;
+  readonly inbox: Map<string, InboxEntry>;
   isWatched: boolean;
   /** Present while the run is open. */
   task: Task | undefined;
@@ -95,10 +95,7 @@ export class RunRows {
   }
 
   /** Inserts the run without a task. */
-  insert(
-    { namespace, workflowId, runId, type, queue, pinned: bound, attributes, memo }: RunStart,
-    startedAt: number,
-  ): Run {
+  insert({ namespace, workflowId, runId, type, queue, pinned, attributes, memo }: RunStart, startedAt: number): Run {
     const run: Run = {
       ref: ++this.#lastRef,
       namespace,
@@ -106,7 +103,7 @@ export class RunRows {
       runId,
       type,
       queue,
-      bound,
+      pinned,
       attributes,
       memo,
       startedAt,
@@ -116,7 +113,7 @@ export class RunRows {
       closedBy: undefined,
       last: 0,
       bytes: 0,
-      pages: [],
+      batches: [],
       inbox: new Map(),
       isWatched: false,
       task: undefined,
@@ -149,14 +146,14 @@ function mapIn<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
   return map;
 }
 
-export function addPage(run: Run, { count, data }: EventBatch): void {
-  run.pages.push({ from: run.last + 1, count, data });
+export function addBatch(run: Run, { count, data }: EventBatch): void {
+  run.batches.push({ from: run.last + 1, count, data });
   run.last += count;
   run.bytes += Buffer.byteLength(data);
 }
 
 export function storedRunOf(run: Run): StoredRun {
-  const { ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo } = run;
+  const { ref, namespace, workflowId, runId, type, queue, pinned, status, attributes, memo } = run;
   const { startedAt, closedAt, result, last, bytes, task } = run;
   return {
     ref,
@@ -165,7 +162,7 @@ export function storedRunOf(run: Run): StoredRun {
     runId,
     type,
     queue,
-    pinned: bound,
+    pinned,
     status,
     attributes,
     memo,
@@ -183,7 +180,7 @@ export function storedRunOf(run: Run): StoredRun {
       worker: task.worker,
       mode: task.mode,
       claimedAt: task.claimedAt,
-      arrived: task.arrived,
+      arrived: task.delivered,
       taken: task.taken,
     },
     stickyWorker: task?.stickyWorker,

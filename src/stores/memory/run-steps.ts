@@ -15,7 +15,7 @@ import type {
   WorkflowKey,
 } from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
-import { addPage, isOpenRun, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
+import { addBatch, isOpenRun, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
 import type { Match, TaskIndex } from "./task-index.ts";
 
 export class RunSteps {
@@ -39,71 +39,71 @@ export class RunSteps {
     if (isOpenRun(latest)) return outcomeOf(latest, false);
     if (latest !== undefined && !mayFollow(latest.status, start.ifClosed)) return outcomeOf(latest, false);
     const run = this.#runs.insert(start, this.#now());
-    addPage(run, start.first);
+    addBatch(run, start.first);
     this.#open(run, start);
     this.#reminders.writeNow(start.reminders);
     return outcomeOf(run, true);
   }
 
-  arrive({ runId, key, data, goesAlong, wakes, ...workflow }: InboxMessage): DeliveryOutcome {
+  deliver({ runId, key, data, goesAlong, wakes, ...workflow }: InboxMessage): DeliveryOutcome {
     const run = this.#runs.find(workflow, runId);
     if (!isOpenRun(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
     const isPaused = task.state === "ready" && task.at > this.#now();
     if (wakes === true && isPaused) this.#makeReady(task, this.#now());
     const known = inbox.get(key);
-    if (known !== undefined) return { kind: "arrived", ref, runId: run.runId, number: known.number };
-    const number = ++task.arrived;
+    if (known !== undefined) return { kind: "delivered", ref, runId: run.runId, number: known.number };
+    const number = ++task.delivered;
     inbox.set(key, { number, key, data, goesAlong });
     if (task.state === "idle") this.#makeReady(task, this.#now());
-    return { kind: "arrived", ref, runId: run.runId, number };
+    return { kind: "delivered", ref, runId: run.runId, number };
   }
 
-  append(append: TaskCompletion): CompletionOutcome {
-    const { ref, token, last, taken, outcome, starts, messages: arrivals } = append;
+  complete(completion: TaskCompletion): CompletionOutcome {
+    const { ref, token, last, taken, outcome, starts, messages } = completion;
     const run = this.#runs.get(ref);
     const task = this.#held(ref, token);
     if (run === undefined) return { kind: "lost" };
     if (task === undefined || run.last !== last) {
-      if (!wasDone(run, append)) return { kind: "lost" };
+      if (!wasDone(run, completion)) return { kind: "lost" };
       const started = starts.map((start) => this.#startedBefore(start));
-      return { kind: "done", arrived: run.task?.arrived ?? 0, starts: started, isWatched: run.isWatched };
+      return { kind: "done", delivered: run.task?.delivered ?? 0, starts: started, isWatched: run.isWatched };
     }
     const left = outcome.kind === "close" && outcome.status === "continued" ? leftOver(run, taken) : [];
-    this.#step(run as OpenRun, append);
-    const { arrived } = task;
+    this.#step(run as OpenRun, completion);
+    const { delivered } = task;
     const started = starts.map((start) => this.start(start));
     for (const [i, { refusal }] of starts.entries()) {
-      if (refusal !== undefined && !started[i]!.isNew) this.arrive(refusal);
+      if (refusal !== undefined && !started[i]!.isNew) this.deliver(refusal);
     }
-    for (const arrival of arrivals) this.arrive(arrival);
+    for (const message of messages) this.deliver(message);
     // The run that continues this one is the open one by now.
     const { namespace, workflowId } = run;
-    for (const one of left) this.arrive({ ...one, namespace, workflowId, runId: undefined });
-    return { kind: "done", arrived, starts: started, isWatched: run.isWatched };
+    for (const one of left) this.deliver({ ...one, namespace, workflowId, runId: undefined });
+    return { kind: "done", delivered, starts: started, isWatched: run.isWatched };
   }
 
-  close({ runId, status, batch: page, result, reminders, messages: arrivals, ...key }: Closing): boolean {
+  close({ runId, status, batch, result, reminders, messages, ...key }: Closing): boolean {
     const run = this.#runs.find(key, runId);
     if (!isOpenRun(run)) return false;
-    addPage(run, page);
+    addBatch(run, batch);
     this.#end(run, status, result);
     this.#reminders.writeNow(reminders);
-    for (const arrival of arrivals) this.arrive(arrival);
+    for (const message of messages) this.deliver(message);
     return true;
   }
 
-  claim({ task, mode, binds }: Match, { lease: { token, worker, leaseMs } }: TaskClaim): ClaimedTask {
+  claim({ task, mode, nextPin }: Match, { lease: { token, worker, leaseMs } }: TaskClaim): ClaimedTask {
     const now = this.#now();
-    task.run.bound = binds;
+    task.run.pinned = nextPin;
     task.lost = lostSoFar(task);
     this.#move(task, () => {
       Object.assign(task, { state: "leased", at: now + leaseMs, token, worker, mode, claimedAt: now });
       task.attempt++;
     });
-    const { namespace, workflowId, ref, runId, type, bound, last } = task.run;
-    const { attempt, lost, taken, arrived } = task;
-    return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
+    const { namespace, workflowId, ref, runId, type, pinned, last } = task.run;
+    const { attempt, lost, taken, delivered } = task;
+    return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, pinned, last, taken, delivered };
   }
 
   /** False: the token does not hold the task any more. */
@@ -169,7 +169,7 @@ export class RunSteps {
       problem: undefined,
       mode: undefined,
       claimedAt: undefined,
-      arrived: 0,
+      delivered: 0,
       taken: 0,
       stickyWorker: undefined,
       stickyUntil: 0,
@@ -183,13 +183,10 @@ export class RunSteps {
     }
   }
 
-  #step(
-    run: OpenRun,
-    { token, batch: page, taken, outcome, affinity, attributes, memo, reminders }: TaskCompletion,
-  ): void {
+  #step(run: OpenRun, { token, batch, taken, outcome, affinity, attributes, memo, reminders }: TaskCompletion): void {
     const now = this.#now();
     const { task } = run;
-    if (page !== undefined) addPage(run, page);
+    if (batch !== undefined) addBatch(run, batch);
     task.taken = Math.max(task.taken, taken);
     for (const { number, key } of run.inbox.values()) {
       if (number > taken) break;
@@ -207,7 +204,7 @@ export class RunSteps {
     if (outcome.kind === "close") {
       this.#end(run, outcome.status, outcome.result);
       run.closedBy = token;
-    } else if (outcome.kind === "rest" && task.arrived > task.taken) {
+    } else if (outcome.kind === "rest" && task.delivered > task.taken) {
       this.#makeReady(task, now);
     }
     this.#reminders.writeNow(reminders);
@@ -257,10 +254,10 @@ const leftOver = ({ inbox }: Run, taken: number) =>
  * This very step was the last one applied: its token, its event batch at the end of the history, and the
  * expected state of its task.
  */
-function wasDone(run: Run, { token, last, batch: page, outcome }: TaskCompletion): boolean {
-  const { task, pages } = run;
-  if ((task?.token ?? run.closedBy) !== token || run.last !== last + (page?.count ?? 0)) return false;
-  if (page !== undefined && pages.at(-1)?.data !== page.data) return false;
+function wasDone(run: Run, { token, last, batch, outcome }: TaskCompletion): boolean {
+  const { task, batches } = run;
+  if ((task?.token ?? run.closedBy) !== token || run.last !== last + (batch?.count ?? 0)) return false;
+  if (batch !== undefined && batches.at(-1)?.data !== batch.data) return false;
   if (outcome.kind === "close") return task === undefined && run.status === outcome.status;
   return task !== undefined && (task.state === "leased") === (outcome.kind === "keep");
 }

@@ -13,11 +13,11 @@ export interface Match {
   readonly task: Task;
   readonly mode: ReplayMode;
   /** The new pin of its run. */
-  readonly binds: string | undefined;
+  readonly nextPin: string | undefined;
 }
 
 /** The pins that runs may have, and the pins that a claim gives them. */
-type Bindings = ReadonlyMap<string | undefined, string | undefined>;
+type Pins = ReadonlyMap<string | undefined, string | undefined>;
 
 export interface Matches {
   /** In the order in which they are assigned. */
@@ -50,8 +50,8 @@ export class TaskIndex {
   match(claim: TaskClaim, workers: WorkerRows, now: number): Matches {
     const search = new Search(claim, workers, now);
     const types = this.#byNamespace.get(claim.namespace)?.get(claim.queue);
-    for (const [type, bindings] of bindingsOf(claim.types)) {
-      for (const [owner, order] of types?.get(type) ?? []) search.look(owner, order, bindings);
+    for (const [type, pins] of pinsOf(claim.types)) {
+      for (const [owner, order] of types?.get(type) ?? []) search.look(owner, order, pins);
     }
     return search.end();
   }
@@ -81,15 +81,15 @@ class Search {
   }
 
   /** Reads tasks with affinity for one worker, or for none. */
-  look(owner: string | undefined, order: Iterable<Task>, bindings: Bindings): void {
+  look(owner: string | undefined, order: Iterable<Task>, pins: Pins): void {
     const { limit, lease, isSticky } = this.#claim;
     const isMine = isSticky && owner === lease.worker;
-    const heldUntil = isSticky && owner !== undefined && !isMine ? this.#workers.livesUntil(this.#claim, owner) : 0;
+    const ownedUntil = isSticky && owner !== undefined && !isMine ? this.#workers.livesUntil(this.#claim, owner) : 0;
     let [preferred, others] = [0, 0];
     for (const task of order) {
-      const { bound } = task.run;
-      if (!bindings.has(bound)) continue;
-      const binds = bindings.get(bound);
+      const { pinned } = task.run;
+      if (!pins.has(pinned)) continue;
+      const nextPin = pins.get(pinned);
       // The first task behind the available ones determines when there may be more; the claim reads no
       // further.
       const isBehind = task.at > this.#now || others === limit;
@@ -97,13 +97,13 @@ class Search {
       if (isBehind) break;
       const isActive = task.stickyUntil > this.#now;
       if (isMine && isActive) {
-        if (preferred++ < limit) this.#preferred.push({ task, mode: "sticky_hit_expected", binds });
+        if (preferred++ < limit) this.#preferred.push({ task, mode: "sticky_hit_expected", nextPin });
         else this.#later(this.#now);
-      } else if (isActive && heldUntil > this.#now) {
-        this.#later(Math.min(task.stickyUntil, heldUntil));
+      } else if (isActive && ownedUntil > this.#now) {
+        this.#later(Math.min(task.stickyUntil, ownedUntil));
       } else {
         others++;
-        this.#others.push({ task, mode: hadAffinity(task) ? "forced_cold_replay" : "cold_replay", binds });
+        this.#others.push({ task, mode: hadAffinity(task) ? "forced_cold_replay" : "cold_replay", nextPin });
       }
     }
   }
@@ -129,10 +129,5 @@ const hadAffinity = ({ state, at, stickyWorker, stickyUntil }: Task): boolean =>
 
 const byMoment = ({ task: a }: Match, { task: b }: Match): number => a.at - b.at || a.generation - b.generation;
 
-const bindingsOf = (types: readonly TypeClaim[]): Map<string, Bindings> =>
-  new Map(
-    types.map(({ type, pins: bindings }) => [
-      type,
-      new Map(bindings.map(({ pinned: bound, pins: binds }) => [bound, binds])),
-    ]),
-  );
+const pinsOf = (types: readonly TypeClaim[]): Map<string, Pins> =>
+  new Map(types.map(({ type, pins }) => [type, new Map(pins.map(({ pinned, pins: nextPin }) => [pinned, nextPin]))]));

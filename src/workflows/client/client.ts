@@ -89,10 +89,10 @@ export class WorkflowClient {
     const { workflowId } = start;
     const attempt = (): Promise<StartOutcome> => this.#deps.start(start, started, at);
     const outcome = await this.#unlessRunning(workflowId, ifRunning === "terminate", attempt);
-    const { ref, runId, isNew, status, isInDoubt } = outcome;
+    const { ref, runId, isNew, status, isAmbiguous } = outcome;
     if (!isNew && (status === "running" ? ifRunning : ifEnded) !== "existing") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
-      throw isInDoubt ? maybeDone(what) : new LimpetError("WORKFLOW_EXISTS", what);
+      throw isAmbiguous ? maybeDone(what) : new LimpetError("WORKFLOW_EXISTS", what);
     }
     return this.#handle(workflowId, runId, ref);
   }
@@ -105,13 +105,13 @@ export class WorkflowClient {
   ): Promise<StartOutcome> {
     let outcome = await attempt();
     for (let tries = 0; terminates && !outcome.isNew && outcome.status === "running" && tries < TERMINATIONS; tries++) {
-      const { runId, isInDoubt } = outcome;
+      const { runId, isAmbiguous } = outcome;
       try {
         await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
         const next = await attempt();
-        outcome = { ...next, isInDoubt: isInDoubt || next.isInDoubt };
+        outcome = { ...next, isAmbiguous: isAmbiguous || next.isAmbiguous };
       } catch (error) {
-        throw isInDoubt ? maybeDone(String(error)) : error;
+        throw isAmbiguous ? maybeDone(String(error)) : error;
       }
     }
     return outcome;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { WorkerSummary } from "../../ports/workflow-admin.ts";
-import { writePin } from "../definition/bindings.ts";
+import { writePin } from "../definition/pins.ts";
 import { awaitedBy, type RunFacts, summaryOf } from "./explain-run.ts";
 import type { PendingStep } from "./timeline.ts";
 
@@ -161,7 +161,7 @@ test("a run without a worker shows the reason", () => {
     true,
   ]);
   assert.deepEqual(why([worker({ build: "2" })], { pinned: "1" }), [
-    "it is bound to build 1, and its workers are of build 2",
+    "it is pinned to build 1, and its workers are of build 2",
     true,
   ]);
   assert.deepEqual(why([worker({ build: "2", compatible: ["1"] })], { pinned: "1" }), [
@@ -180,27 +180,27 @@ test("a run without a worker shows the reason", () => {
   ]);
 });
 
-test("a run bound to a definition that no live worker has is stuck, with advice", () => {
-  const bound = (build: string | undefined, definition: string) => writePin({ build, definition });
-  const why = (binding: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
-    const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), pinned: binding, ...more });
+test("a run pinned to a definition that no live worker has is stuck, with advice", () => {
+  const pinOf = (build: string | undefined, definition: string) => writePin({ build, definition });
+  const why = (pinned: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
+    const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), pinned, ...more });
     const { summary, waitsFor } = say({ run: waiting, workers });
     return [summary.replace("order o-1 waits for a worker: ", ""), waitsFor[0]!.isStuck];
   };
   const a = worker({ definitions: { order: "a".repeat(32) } });
   const b = worker({ definitions: { order: "b".repeat(32) } });
   const stuck =
-    "it is bound to definition aaaaaaaaaaaa…, and its workers have others; start one with the code that it was begun with, or end it";
-  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [b]), [stuck, true]);
-  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [worker()]), [stuck, true]);
-  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [a, b]), ["1 of its workers are there, and busy", false]);
+    "it is pinned to definition aaaaaaaaaaaa…, and its workers have others; start one with the code that it was begun with, or end it";
+  assert.deepEqual(why(pinOf(undefined, "a".repeat(32)), [b]), [stuck, true]);
+  assert.deepEqual(why(pinOf(undefined, "a".repeat(32)), [worker()]), [stuck, true]);
+  assert.deepEqual(why(pinOf(undefined, "a".repeat(32)), [a, b]), ["1 of its workers are there, and busy", false]);
   const kept = { stickyWorker: "w1", stickyUntil: NOW + 60_000 };
-  assert.deepEqual(why(bound(undefined, "a".repeat(32)), [b], kept), [stuck, true]);
-  assert.deepEqual(why(bound("1", "a".repeat(32)), [a]), [
-    "it is bound to build 1, and its workers are of build none",
+  assert.deepEqual(why(pinOf(undefined, "a".repeat(32)), [b], kept), [stuck, true]);
+  assert.deepEqual(why(pinOf("1", "a".repeat(32)), [a]), [
+    "it is pinned to build 1, and its workers are of build none",
     true,
   ]);
-  assert.deepEqual(why(bound("1", "a".repeat(32)), [{ ...b, build: "1" }, a]), [stuck, true]);
+  assert.deepEqual(why(pinOf("1", "a".repeat(32)), [{ ...b, build: "1" }, a]), [stuck, true]);
 });
 
 test("a run that is blocked, delayed, or waits for something unknown here is described as such", () => {

@@ -4,7 +4,7 @@ import { formatDuration, isoMoment } from "../../kernel/durations.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { AwaitedThing, WorkerSummary } from "../../ports/workflow-admin.ts";
-import { mayContinue, readPin, type WorkerCode } from "../definition/bindings.ts";
+import { mayContinue, readPin, type WorkerCode } from "../definition/pins.ts";
 import { isParkedByLosses } from "../worker/lost-attempts.ts";
 import { isParked } from "./history-budget.ts";
 import { type PendingStep, storedErrorText } from "./timeline.ts";
@@ -107,11 +107,11 @@ function awaitedWorker(facts: RunFacts): AwaitedThing {
 
 function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; readonly isStuck: boolean } {
   const { type, queue, stickyWorker, stickyUntil } = run;
-  const binding = readPin(run.pinned);
+  const pin = readPin(run.pinned);
   const live = workers.filter(({ isLive, isDraining }) => isLive && !isDraining);
   const withType = live.filter(({ types }) => types.includes(type));
   const there = withType.filter((each) => each.queue === queue);
-  const fitting = there.filter((each) => mayContinue(binding, type, codeOfSummary(each)));
+  const fitting = there.filter((each) => mayContinue(pin, type, codeOfSummary(each)));
   const owner = live.find(({ worker }) => worker === stickyWorker);
   if (fitting.length > 0 && owner !== undefined && stickyUntil !== undefined && stickyUntil > now) {
     const left = formatDuration(stickyUntil - now);
@@ -122,11 +122,11 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
   }
   if (fitting.length > 0) return { why: `${fitting.length} of its workers are there, and busy`, isStuck: false };
   if (there.length > 0) {
-    const { build } = binding;
+    const { build } = pin;
     const ofBuild = there.filter((each) => mayContinue({ build, definition: undefined }, type, codeOfSummary(each)));
-    if (ofBuild.length > 0) return { why: otherDefinitions(binding.definition!), isStuck: true };
+    if (ofBuild.length > 0) return { why: otherDefinitions(pin.definition!), isStuck: true };
     const builds = [...new Set(there.map((each) => each.build || "none"))].join(", ");
-    return { why: `it is bound to build ${build}, and its workers are of build ${builds}`, isStuck: true };
+    return { why: `it is pinned to build ${build}, and its workers are of build ${builds}`, isStuck: true };
   }
   if (withType.length > 0) {
     const queues = [...new Set(withType.map((each) => each.queue))].join(", ");
@@ -138,7 +138,7 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
 
 function otherDefinitions(definition: string): string {
   const begun = definition.length > SHOWN ? `${definition.slice(0, SHOWN)}…` : definition;
-  return `it is bound to definition ${begun}, and its workers have others; start one with the code that it was begun with, or end it`;
+  return `it is pinned to definition ${begun}, and its workers have others; start one with the code that it was begun with, or end it`;
 }
 
 /** Older hosts leave out these fields. */

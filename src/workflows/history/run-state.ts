@@ -54,7 +54,7 @@ export class RunState implements DispatchingRun {
   /** The time of these commands. */
   decidedAt = 0;
   bytes = 0;
-  /** The binding, as the claim of its task returned it. */
+  /** The pin, as the claim of its task returned it. */
   pinned: string | undefined;
   /** The time of the last step. */
   at = 0;

@@ -29,8 +29,8 @@ export class RunStates {
     // A cached run ahead of the store's last event is wrong, and is read anew.
     const run = known !== undefined && (last === undefined || known.last <= last) ? known : new RunState(ref);
     while (last === undefined || run.last < last) {
-      const { pages, isCut } = await this.#store.history(ref, run.last, READ_BYTES);
-      for (const { from, count, data } of pages) {
+      const { batches, isCut } = await this.#store.history(ref, run.last, READ_BYTES);
+      for (const { from, count, data } of batches) {
         if (from + count - 1 <= run.last) continue;
         if (from !== run.last + 1)
           throw new LimpetError("INVARIANT", `the history of ${ref} has a gap at ${run.last + 1}`);

@@ -49,15 +49,15 @@ export async function sendTo(
   store: Pick<Workflows, "deliver" | "find">,
   message: InboxMessage,
 ): Promise<DeliveryOutcome> {
-  let isInDoubt: boolean | undefined;
+  let isAmbiguous: boolean | undefined;
   for (let to = message; ; ) {
     const [outcome] = await store.deliver([to]);
-    if (outcome!.kind === "arrived") return outcome!;
-    isInDoubt ||= outcome!.isInDoubt;
-    const refused = { ...outcome!, isInDoubt };
+    if (outcome!.kind === "delivered") return outcome!;
+    isAmbiguous ||= outcome!.isAmbiguous;
+    const refused = { ...outcome!, isInDoubt: isAmbiguous };
     if (refused.status !== "continued" || !to.goesAlong || to.runId === undefined) return refused;
     const run = await store.find(to).catch((error: unknown) => {
-      if (!isInDoubt) throw error;
+      if (!isAmbiguous) throw error;
     });
     const next = run && nextOf(run);
     if (next === undefined) return refused;

@@ -4,7 +4,7 @@
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../../ports/store/workflows.ts";
-import { mayContinue, readPin, workerCodeOf } from "../definition/bindings.ts";
+import { mayContinue, readPin, workerCodeOf } from "../definition/pins.ts";
 import type { Wire } from "../engine/events.ts";
 import { checkQueryable } from "../worker/lost-attempts.ts";
 

@@ -55,15 +55,15 @@ export class RunRequests {
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN if there is no open run. */
   async deliver(message: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }> {
     const outcome = await this.send(message);
-    if (outcome.kind === "arrived") return outcome;
+    if (outcome.kind === "delivered") return outcome;
     const refusal = closed(message.workflowId, outcome.status);
-    throw outcome.isInDoubt ? maybeDone(refusal.message) : refusal;
+    throw outcome.isAmbiguous ? maybeDone(refusal.message) : refusal;
   }
 
   async send(message: InboxMessage): Promise<DeliveryOutcome> {
     if (this.#stopped !== undefined) throw this.#stopped;
     const outcome = await sendTo(this.#deps.store, message);
-    if (outcome.kind === "arrived") this.#deps.notifications.delivered(outcome.ref);
+    if (outcome.kind === "delivered") this.#deps.notifications.delivered(outcome.ref);
     return outcome;
   }
 

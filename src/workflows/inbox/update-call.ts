@@ -60,9 +60,9 @@ export class UpdateCall {
   async #lookOnce(): Promise<HistoryEvent | undefined> {
     const { store } = this.#deps;
     const { ref } = this.#look;
-    const { pages } = await store.history(ref, this.#look.after, HISTORY_BYTES);
-    let isOver = pages.length === 0;
-    for (const { from, count, data } of pages) {
+    const { batches } = await store.history(ref, this.#look.after, HISTORY_BYTES);
+    let isOver = batches.length === 0;
+    for (const { from, count, data } of batches) {
       this.#look = { ...this.#look, after: from + count - 1 };
       for (const event of readEventBatch(data).events) {
         isOver ||= isEnd(event) || event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut";
@@ -82,7 +82,7 @@ export class UpdateCall {
   async #checkThatItGoesOn(): Promise<void> {
     const { store, reader } = this.#deps;
     const run = await reader.find(this.#workflowId, this.#look.runId);
-    const isOver = run.status !== "running" && (await store.history(run.ref, this.#look.after, 1)).pages.length === 0;
+    const isOver = run.status !== "running" && (await store.history(run.ref, this.#look.after, 1)).batches.length === 0;
     if (!isOver) return;
     const next = nextOf(run);
     if (next === undefined || this.#isAccepted) {

@@ -62,19 +62,19 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     ...LATE,
     send: (batch) => store.start(batch),
     keyOf: ({ workflowId }) => workflowId,
-    resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
+    resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isAmbiguous: true }),
   });
   const messages = new KeyedBatcher<InboxMessage, DeliveryOutcome>({
     clock,
     ...LATE,
     send: (batch) => store.deliver(batch),
-    resolveAmbiguous: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
+    resolveAmbiguous: (_, outcome) => (outcome.kind === "delivered" ? outcome : { ...outcome, isAmbiguous: true }),
   });
   const steps = new KeyedBatcher<TaskCompletion, CompletionOutcome>({
     clock,
     ...LANES,
     ...LATE,
-    send: (batch) => store.append(batch),
+    send: (batch) => store.complete(batch),
     keyOf: ({ ref }) => String(ref),
   });
   const askAll = async <Request, Answer>(
@@ -89,6 +89,6 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
   return replaceMethods(store, {
     start: (batch) => askAll(starts, batch),
     deliver: (batch) => askAll(messages, batch),
-    append: (batch) => askAll(steps, batch),
+    complete: (batch) => askAll(steps, batch),
   });
 }

@@ -61,7 +61,7 @@ async function endIfAsked(task: ClaimedTask, deps: BlockedTaskDeps): Promise<boo
 }
 
 async function writeEnd(task: ClaimedTask, end: TaskCompletion, deps: BlockedTaskDeps): Promise<boolean> {
-  const [outcome] = await deps.store.append([end]);
+  const [outcome] = await deps.store.complete([end]);
   if (outcome!.kind === "done") deps.written(end, outcome!, task.runId);
   return outcome!.kind === "done";
 }

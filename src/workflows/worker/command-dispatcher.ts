@@ -6,7 +6,6 @@ import type { ReminderWriter } from "../../ports/reminder-writer.ts";
 import type { ReminderKey, ReminderWrite } from "../../ports/store/reminders.ts";
 import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 import { firstLook } from "../activities/limits.ts";
-import { readPin, writePin } from "../definition/bindings.ts";
 import {
   type ActivityWatch,
   activityType,
@@ -18,6 +17,7 @@ import {
   WATCH_TYPE,
   writeActivity,
 } from "../definition/messages.ts";
+import { readPin, writePin } from "../definition/pins.ts";
 import { ENGINE_FLAGS } from "../engine/engine-flags.ts";
 import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
@@ -41,7 +41,7 @@ export interface DispatchingRun
     LoadedRun,
     "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard" | "attributesText" | "memoText"
   > {
-  /** The binding of the run. */
+  /** The pin of the run. */
   readonly pinned?: string;
   /** A cleanup with a deadline was requested. */
   readonly cleanup?: CleanupRequested;
@@ -158,9 +158,9 @@ export class CommandDispatcher {
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
     const build = queue === own && hasType?.(type) === true ? readPin(run.pinned).build : undefined;
-    // A child that may outlive its parent loses the binding when it continues as new. Otherwise the old code
+    // A child that may outlive its parent loses the pin when it continues as new. Otherwise the old code
     // could never be removed.
-    const staysBound = build !== undefined && onParentClose !== "abandon";
+    const staysPinned = build !== undefined && onParentClose !== "abandon";
     const child = {
       type,
       workflowId: command.workflowId,
@@ -170,7 +170,7 @@ export class CommandDispatcher {
       timeoutAt: timeout === undefined ? undefined : now + timeout,
       runTimeoutAt: runTimeout === undefined ? undefined : now + runTimeout,
     };
-    const started = staysBound ? { ...child, build } : child;
+    const started = staysPinned ? { ...child, build } : child;
     const start = this.start(started, { ifClosed: "start", queue, at: now, build });
     return { ...start, refusal: refusalOf(namespace, parent, command.workflowId) };
   }

@@ -34,7 +34,7 @@ export class LoadedRun {
   taken: number;
   /** The lease token of its task; undefined: this process does not hold it. */
   token: string | undefined;
-  /** The binding of the run. */
+  /** The pin of the run. */
   pinned: string | undefined;
   /** Commands of a start in this process that still have to be executed. */
   first: readonly CommandEvent[] = [];

@@ -127,7 +127,7 @@ const startedTask = (
   pinned,
   last,
   taken: 0,
-  arrived: 0,
+  delivered: 0,
   attempt: 1,
   lost: 0,
   mode: "cold_replay",

@@ -19,7 +19,7 @@ const task = (ref: number, lost: number): ClaimedTask => ({
   pinned: undefined,
   last: 1,
   taken: 0,
-  arrived: 0,
+  delivered: 0,
 });
 
 function scene(maxLost = 3) {

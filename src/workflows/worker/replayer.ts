@@ -21,7 +21,7 @@ export interface ReplayerDeps {
 }
 
 /** Bytes of a history in one read. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+const READ_BYTES = 4 * 1024 * 1024;
 
 export class Replayer {
   readonly #definitions: ReadonlyMap<string, AnyWorkflow>;
@@ -93,9 +93,9 @@ export class Replayer {
   async #read(ref: number, last: number): Promise<Step[]> {
     const steps: Step[] = [];
     for (let after = 0; after < last; ) {
-      const { pages } = await this.#deps.store.history(ref, after, PAGE_BYTES);
-      invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
-      for (const { from, count, data } of pages) {
+      const { batches } = await this.#deps.store.history(ref, after, READ_BYTES);
+      invariant(batches.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
+      for (const { from, count, data } of batches) {
         steps.push({ ...readEventBatch(data), bytes: data.length });
         after = from + count - 1;
       }

@@ -41,9 +41,9 @@ export class RunReader {
     const run = await this.find(workflowId, runId);
     const events: RunHistoryEvent[] = [];
     for (let after = 0; after < run.events; ) {
-      const { pages } = await this.#store.history(run.ref, after, HISTORY_BYTES);
-      if (pages.length === 0) break;
-      for (const { from, count, data } of pages) {
+      const { batches } = await this.#store.history(run.ref, after, HISTORY_BYTES);
+      if (batches.length === 0) break;
+      for (const { from, count, data } of batches) {
         const step = readEventBatch(data);
         for (const [i, event] of step.events.entries()) events.push({ number: from + i, at: step.at, event });
         after = from + count - 1;

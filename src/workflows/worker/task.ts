@@ -57,7 +57,7 @@ export interface TaskDeps {
    */
   readonly check?: (run: LoadedRun, step: Step) => Promise<void>;
   /** Called after the write is durable. */
-  written(append: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void;
+  written(completion: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void;
 }
 
 /** Inbox messages in one step. */
@@ -69,9 +69,9 @@ const LONGEST_PAUSE_MS = 10_000;
 /** `rests`: the run waits for events. `lost`: another worker has the task. */
 export type TaskEnd = "rests" | "closed" | "lost";
 
-export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
+export async function workOn(run: LoadedRun, delivered: number, deps: TaskDeps): Promise<TaskEnd> {
   resume(run, deps);
-  for (let known = arrived; ; ) {
+  for (let known = delivered; ; ) {
     if (run.execution.broken !== undefined) throw run.execution.broken;
     const step = new TaskStep(run, deps);
     if (known > run.taken) await step.takeAll(await deps.store.inbox(run.ref, run.taken, STEP));
@@ -80,7 +80,7 @@ export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): P
     if (step.isWorthWriting) {
       const outcome = await step.write();
       if (outcome.kind === "lost") return "lost";
-      known = outcome.arrived;
+      known = outcome.delivered;
       if (step.outcome.kind === "close") return "closed";
       if (step.outcome.kind === "rest") return "rests";
       step.startActivities();
@@ -240,7 +240,7 @@ class TaskStep {
     const run = this.#run;
     await this.#check();
     const completion = this.#complete();
-    const [outcome] = await this.#deps.store.append([completion]);
+    const [outcome] = await this.#deps.store.complete([completion]);
     if (outcome!.kind === "lost") return outcome!;
     run.last += this.#events.length;
     run.taken = this.#taken;

@@ -20,7 +20,7 @@ import type {
   WorkerRow,
 } from "../../ports/store/workflows.ts";
 import type { CodeGuards, Settle } from "../../ports/workflow-code.ts";
-import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/bindings.ts";
+import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/pins.ts";
 import { type AnyWorkflow, fingerprintOf } from "../definition/definition.ts";
 import type { Started, Step } from "../engine/events.ts";
 import type { HistoryLimit } from "../engine/history-budget.ts";
@@ -133,9 +133,9 @@ export class Worker {
       check,
       affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
       isDraining: () => !this.#isOpen,
-      written: (append, outcome, runId) => {
-        this.#suspects.passed(workerId, append.ref);
-        deps.written(append, outcome, runId);
+      written: (completion, outcome, runId) => {
+        this.#suspects.passed(workerId, completion.ref);
+        deps.written(completion, outcome, runId);
       },
     };
     this.#starts = new LocalStarts({
@@ -315,7 +315,7 @@ export class Worker {
       run.token = task.token;
       run.attempt = task.attempt;
       run.pinned = task.pinned;
-      await this.#hold(run, task.arrived);
+      await this.#hold(run, task.delivered);
     } catch (error) {
       const { last, taken } = run ?? task;
       await returnBlocked({ ...task, last, taken }, error, this.#deps);
@@ -324,11 +324,11 @@ export class Worker {
     }
   }
 
-  async #hold(run: LoadedRun, arrived: number): Promise<void> {
+  async #hold(run: LoadedRun, delivered: number): Promise<void> {
     this.#held.add(run);
     run.execution.strayed = () => this.#strayed(run);
     try {
-      const end = await workOn(run, arrived, this.#task);
+      const end = await workOn(run, delivered, this.#task);
       run.token = undefined;
       if (end === "rests" && this.#isOpen) {
         this.cache.put(run);

@@ -76,7 +76,7 @@ export class DatabaseClient implements Store {
       const { truth } = this.#database;
       const answering = work(truth);
       // Only this request took effect since the last call, so all news are its news.
-      const news = truth.workflows.takeNews();
+      const news = truth.workflows.takeChangedNamespaces();
       const answer = await answering;
       this.#database.tellFollowers(this.#station, news);
       return answer;

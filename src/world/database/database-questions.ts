@@ -56,8 +56,8 @@ export interface DatabaseWatcher {
   settled?(station: Station, batch: readonly Settlement[], counted: readonly boolean[]): void;
   /** Not called for runs and events of a commit or a step, which are part of that notification. */
   started?(station: Station, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
-  arrived?(station: Station, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
-  appended?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
+  delivered?(station: Station, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
+  completed?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
   ended?(station: Station, closing: Closing, isDone: boolean): void;
   polled?(station: Station, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(station: Station, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

@@ -81,11 +81,11 @@ const workflows: Requests<Workflows> = {
       it.reminded(remindersOf(batch, outcomes));
     },
   ],
-  deliver: ["arrive", (it, outcomes, batch) => it.notify("arrived", batch, outcomes)],
-  append: [
+  deliver: ["arrive", (it, outcomes, batch) => it.notify("delivered", batch, outcomes)],
+  complete: [
     "append",
     (it, outcomes, batch) => {
-      it.notify("appended", batch, outcomes);
+      it.notify("completed", batch, outcomes);
       for (const [i, { reminders: writes, starts }] of batch.entries()) {
         const outcome = outcomes[i];
         if (outcome?.kind === "done") it.reminded([...writes, ...remindersOf(starts, outcome.starts)]);

@@ -5,7 +5,7 @@ import { Prng } from "../../kernel/prng.ts";
 import type { Store } from "../../ports/store/store.ts";
 import { setOf } from "../../stores/contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, take } from "../../stores/contract/shared.contract.ts";
-import { closeAs, lease, page, Site } from "../../stores/contract/workflows-shared.contract.ts";
+import { batchOf, closeAs, lease, Site } from "../../stores/contract/workflows-shared.contract.ts";
 import { workflowsContract } from "../../stores/workflows.contract.ts";
 import { Timeline } from "../timeline.ts";
 import { Dummy, SelfRunning } from "../world-kit.test.ts";
@@ -72,16 +72,21 @@ describe("workflows at a virtual database", () => {
     setting.troubles({ failsAfter: 1 });
     await assert.rejects(setting.now(it.send(start)), unknown);
     const { ref } = await truth.stored("a");
-    const step = it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { batch: page("2") });
+    const step = it.completionOf({ ref, token: own.token, last: 1, taken: 0 }, { batch: batchOf("2") });
     await assert.rejects(setting.now(it.step(step)), unknown);
-    await assert.rejects(setting.now(it.arrive("a", "k")), unknown);
+    await assert.rejects(setting.now(it.deliver("a", "k")), unknown);
     await assert.rejects(setting.now(it.workflows.giveBack([])), unknown);
     await assert.rejects(setting.now(it.claim({ types: [] })), unavailable);
     await assert.rejects(setting.now(it.workflows.renew([], 1)), unavailable);
     setting.troubles({});
     assert.deepEqual(await setting.now(it.send(start)), { ref, runId: start.runId, status: "running", isNew: true });
     assert.equal((await setting.now(it.step(step))).kind, "done");
-    assert.deepEqual(await setting.now(it.arrive("a", "k")), { kind: "arrived", ref, runId: start.runId, number: 1 });
+    assert.deepEqual(await setting.now(it.deliver("a", "k")), {
+      kind: "delivered",
+      ref,
+      runId: start.runId,
+      number: 1,
+    });
     assert.deepEqual([await truth.events(ref), await truth.inbox(ref)], [["started", "2"], [[1, "k"]]]);
     setting.troubles({ failsAfter: 1 });
     await assert.rejects(setting.now(it.workflows.close(it.closing("a"))), unknown);
@@ -95,8 +100,8 @@ describe("workflows at a virtual database", () => {
     setting.troubles({ isReadOnly: true });
     const writes: (() => Promise<unknown>)[] = [
       () => it.start("b"),
-      () => it.arrive("a"),
-      () => it.append({ ref, token: "t", last: 1, taken: 0 }),
+      () => it.deliver("a"),
+      () => it.complete({ ref, token: "t", last: 1, taken: 0 }),
       () => it.workflows.close(it.closing("a")),
       () => it.claim(),
       () => it.workflows.renew([], 1),
@@ -127,8 +132,8 @@ describe("workflows at a virtual database", () => {
     await setting.now(it.start("a"));
     await setting.pass(100);
     assert.deepEqual(told.splice(0), ["other"]);
-    const held = await setting.now(it.held("b"));
-    await setting.now(it.append(held, { outcome: closeAs() }));
+    const held = await setting.now(it.leased("b"));
+    await setting.now(it.complete(held, { outcome: closeAs() }));
     await setting.now(it.claim());
     await setting.pass(100);
     assert.deepEqual(told, []);
@@ -147,14 +152,14 @@ describe("workflows at a virtual database", () => {
     const { it, other } = setting;
     let told = 0;
     other.store.reminders.watch("n", () => told++);
-    const held = await setting.now(it.held("a", { reminders: [setOf(it.place.key("one"))] }));
+    const held = await setting.now(it.leased("a", { reminders: [setOf(it.place.key("one"))] }));
     await setting.pass(100);
     assert.equal(told, 1);
     const starts = [it.startOf("b", { reminders: [setOf(it.place.key("two"))] })];
-    await setting.now(it.append(held, { reminders: [setOf(it.place.key("three"))], starts }));
+    await setting.now(it.complete(held, { reminders: [setOf(it.place.key("three"))], starts }));
     await setting.pass(100);
     assert.equal(told, 2);
-    await setting.now(it.append(held, { batch: page("late"), reminders: [setOf(it.place.key("never"))] }));
+    await setting.now(it.complete(held, { batch: batchOf("late"), reminders: [setOf(it.place.key("never"))] }));
     await setting.pass(100);
     assert.equal(told, 2);
   });
@@ -174,17 +179,17 @@ describe("workflows at a virtual database", () => {
     const seen: string[] = [];
     setting.database.watchers.push({
       started: (_, batch, outcomes) => seen.push(`${batch[0]?.workflowId} is new: ${outcomes[0]?.isNew}`),
-      arrived: ({ number }, batch, outcomes) => seen.push(`${batch[0]?.key} from ${number}: ${outcomes[0]?.kind}`),
+      delivered: ({ number }, batch, outcomes) => seen.push(`${batch[0]?.key} from ${number}: ${outcomes[0]?.kind}`),
       polled: (_, { lease: { worker } }, { tasks }) => seen.push(`${worker} has ${tasks.length}`),
-      appended: (_, batch, outcomes) => seen.push(`${batch[0]?.batch?.data}: ${outcomes[0]?.kind}`),
+      completed: (_, batch, outcomes) => seen.push(`${batch[0]?.batch?.data}: ${outcomes[0]?.kind}`),
       gaveBack: (_, batch, counted) => seen.push(`${batch[0]?.problem}: ${counted[0]}`),
       ended: (_, { status }, isDone) => seen.push(`${status}: ${isDone}`),
     });
     await setting.now(it.start("a"));
-    await setting.now(it.arrive("a", "k"));
+    await setting.now(it.deliver("a", "k"));
     const task = await setting.now(setting.it.theTask());
     const held = { ref: task.ref, token: task.token, last: 1, taken: 1 };
-    await setting.now(it.append(held, { batch: page("2"), outcome: { kind: "keep", leaseMs: 1_000 } }));
+    await setting.now(it.complete(held, { batch: batchOf("2"), outcome: { kind: "keep", leaseMs: 1_000 } }));
     await setting.now(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]));
     await setting.now(it.workflows.close(it.closing("a")));
     const expected = ["a is new: true", "k from 1: arrived", "w1 has 1", "2: done", "broken: true", "terminated: true"];

@@ -3,7 +3,7 @@
 // command, not of the event. A page token is the number of the last event before the page. Pure.
 import { isoMoment } from "../../../kernel/durations.ts";
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
-import { readPin } from "../../../workflows/definition/bindings.ts";
+import { readPin } from "../../../workflows/definition/pins.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/engine/events.ts";
 import type { RunState } from "../../../workflows/history/run-state.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/history/selection.ts";

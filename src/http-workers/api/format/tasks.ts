@@ -1,7 +1,7 @@
 // Encodes tasks for workers in other languages: workflow tasks with the requested part of their history, and
 // activity tasks. Pure.
 
-import { readPin } from "../../../workflows/definition/bindings.ts";
+import { readPin } from "../../../workflows/definition/pins.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import type { RunState } from "../../../workflows/history/run-state.ts";
 import type { ActivityTask } from "../../tasks/activities.ts";

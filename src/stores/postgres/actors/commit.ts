@@ -323,8 +323,8 @@ export class Commits {
   }
 }
 
-const bringsWorkflows = ({ starts, messages: arrivals }: Commit): boolean =>
-  (starts?.length ?? 0) > 0 || (arrivals?.length ?? 0) > 0;
+const bringsWorkflows = ({ starts, messages }: Commit): boolean =>
+  (starts?.length ?? 0) > 0 || (messages?.length ?? 0) > 0;
 
 const bringsMore = (commit: Commit): boolean => bringsReminders(commit) || bringsWorkflows(commit);
 

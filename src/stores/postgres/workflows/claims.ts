@@ -145,7 +145,7 @@ export const bindRuns = (schema: string): Statement => ({
 
 type ClockRow = [ref: null, order: string, null, null, null, null, now: number, next: number | null, null, null, null];
 type ClaimedRow = [
-  ...[number, string, string, string, number, number, number, number, number, bound: string | null],
+  ...[number, string, string, string, number, number, number, number, number, pinned: string | null],
   lost: number,
 ];
 
@@ -162,8 +162,8 @@ export class PostgresWorkflowClaims {
 
   async claim(request: TaskClaim): Promise<TaskClaims> {
     const { namespace, queue, types, limit, lease, isSticky, staleMs } = request;
-    const bindings = new Map(types.map((one) => [one.type, one.pins]));
-    const asked = [...bindings].flatMap(([type, some]) =>
+    const pinsByType = new Map(types.map((one) => [one.type, one.pins]));
+    const asked = [...pinsByType].flatMap(([type, some]) =>
       some.map(({ pinned }) => ({ namespace, queue, type, pinned })),
     );
     const values = [
@@ -177,7 +177,7 @@ export class PostgresWorkflowClaims {
     const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
     claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
     const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
-    const pins = tasks.map(({ type, pinned }) => bindings.get(type)!.find((one) => one.pinned === pinned)!.pins);
+    const pins = tasks.map(({ type, pinned }) => pinsByType.get(type)!.find((one) => one.pinned === pinned)!.pins);
     const bind = tasks.flatMap((task, i) => (pins[i] === task.pinned ? [] : [{ ...task, queue, pinned: pins[i] }]));
     if (bind.length > 0) await this.#bindAll(bind, lease.token);
     return { now: clock, tasks: tasks.map((task, i) => ({ ...task, pinned: pins[i] })), next: next ?? undefined };
@@ -193,7 +193,7 @@ export class PostgresWorkflowClaims {
 
 /** The task as the claim found it. */
 function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
-  const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound, lost] = row;
+  const [ref, workflowId, runId, type, attempt, mode, last, taken, delivered, pinned, lost] = row;
   return {
     namespace,
     workflowId,
@@ -204,9 +204,9 @@ function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask 
     attempt,
     lost,
     mode: MODES[mode] as ReplayMode,
-    pinned: bound ?? undefined,
+    pinned: pinned ?? undefined,
     last,
     taken,
-    arrived,
+    delivered,
   };
 }

@@ -14,7 +14,7 @@ const CLOSE = 2;
 const OUTCOMES = { keep: KEEP, rest: REST, close: CLOSE } as const;
 
 /** The contents of a batch; the statement has no other parts. */
-export interface AppendParts {
+export interface CompletionParts {
   /** Runs end with it. */
   readonly closes: boolean;
   /** Inbox messages were taken. */
@@ -78,7 +78,7 @@ const take = (schema: string) => `received AS (
  * The result has one row with the number of applied steps, and one for each step with more to report; or one
  * for each applied step, unless all were applied.
  */
-export const appendPages = (schema: string, { closes, takes }: AppendParts): Statement => ({
+export const completeTasks = (schema: string, { closes, takes }: CompletionParts): Statement => ({
   name: `limpet_append${takes ? "_take" : ""}${closes ? "_close" : ""}`,
   text: `
     WITH clock AS MATERIALIZED (
@@ -106,10 +106,10 @@ export const appendPages = (schema: string, { closes, takes }: AppendParts): Sta
     WHERE d.arrived IS DISTINCT FROM d.taken OR d.is_watched OR (SELECT count FROM counted) < cardinality($1::bigint[])`,
 });
 
-export type AppendRow = [ref: number | null, arrived: number, isWatched: boolean, notifiedIn: string | null];
+export type CompletionRow = [ref: number | null, delivered: number, isWatched: boolean, notifiedIn: string | null];
 
 /** In the order of refs. */
-export function appendValues(steps: readonly TaskCompletion[], { closes }: AppendParts): unknown[] {
+export function completionValues(steps: readonly TaskCompletion[], { closes }: CompletionParts): unknown[] {
   const tokens = [...new Set(steps.map(({ token }) => token))];
   const tokenPlaces = new Map(tokens.map((token, i) => [token, i + 1]));
   const workers = [...new Set(steps.flatMap(({ affinity }) => affinity?.worker ?? []))];
@@ -119,8 +119,8 @@ export function appendValues(steps: readonly TaskCompletion[], { closes }: Appen
     texts(tokens),
     bigints(steps.map(({ token }) => tokenPlaces.get(token)!)),
     bigints(steps.map(({ last }) => last)),
-    bigints(steps.map(({ batch: page }) => page?.count ?? 0)),
-    bigints(steps.map(({ batch: page }) => (page === undefined ? 0 : Buffer.byteLength(page.data)))),
+    bigints(steps.map(({ batch }) => batch?.count ?? 0)),
+    bigints(steps.map(({ batch }) => (batch === undefined ? 0 : Buffer.byteLength(batch.data)))),
     bigints(steps.map(({ taken }) => taken)),
     bigints(steps.map(({ outcome }) => OUTCOMES[outcome.kind])),
     bigints(steps.map(({ outcome }) => (outcome.kind === "keep" ? outcome.leaseMs : 0))),
@@ -128,7 +128,7 @@ export function appendValues(steps: readonly TaskCompletion[], { closes }: Appen
     bigints(steps.map(({ affinity }) => (affinity === undefined ? 0 : workerPlaces.get(affinity.worker)!))),
     bigints(steps.map(({ affinity }) => affinity?.ms ?? 0)),
     bigints(steps.flatMap(({ ref, outcome }) => (outcome.kind === "close" ? [] : ref))),
-    texts(steps.map(({ batch: page }) => page?.data)),
+    texts(steps.map(({ batch }) => batch?.data)),
   ];
   if (!closes) return values;
   const ends = steps.map(({ outcome }) => (outcome.kind === "close" ? outcome : undefined));
@@ -151,7 +151,7 @@ export const readSteps = (schema: string): Statement => ({
 });
 
 /** The event batches of the input that are stored in their place with the same data. */
-export const findPages = (schema: string): Statement => ({
+export const findBatches = (schema: string): Statement => ({
   name: "limpet_find_pages",
   text: `
     SELECT i.ref FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS i (ref, first, data)
@@ -164,7 +164,7 @@ export type StepRow = [
   token: string | null,
   last: number,
   /** Null: the run is closed. */
-  arrived: number | null,
+  delivered: number | null,
   isWatched: boolean,
   /** Null: the run is closed. */
   state: number | null,
@@ -173,9 +173,9 @@ export type StepRow = [
 ];
 
 /** The row is as this step left it: its token, its last event, and the expected state of the task. */
-export function isAfter({ token, last, batch: page, outcome }: TaskCompletion, row: StepRow): boolean {
+export function isAfter({ token, last, batch, outcome }: TaskCompletion, row: StepRow): boolean {
   const [, holder, reached, , , state, status] = row;
-  if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
+  if (holder !== token || reached !== last + (batch?.count ?? 0)) return false;
   if (outcome.kind === "close") return status === outcome.status;
   return state !== null && (state === LEASED) === (outcome.kind === "keep");
 }

@@ -1,9 +1,9 @@
 // Reads the history of a run and its inbox.
-import type { EventBatch, RunPages, StoredInboxMessage } from "../../../ports/store/workflows.ts";
+import type { EventBatch, RunBatches, StoredInboxMessage } from "../../../ports/store/workflows.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 
 /** The most event batches of one result, however small they are. */
-const PAGES = 4_096;
+const BATCHES = 4_096;
 
 /**
  * The first event batch is in the row of the run. If the whole history fits into the requested size, as its
@@ -11,7 +11,7 @@ const PAGES = 4_096;
  * sizes, without reading the data, until there is enough; that takes the server as long again. The last row
  * has no data: it reports whether there is more.
  */
-export const readPages = (schema: string): Statement => ({
+export const readBatches = (schema: string): Statement => ({
   name: "limpet_read_pages",
   text: `
     WITH asked AS MATERIALIZED (
@@ -27,12 +27,12 @@ export const readPages = (schema: string): Statement => ({
         SELECT p.first, p.count, octet_length(p.data)::bigint FROM ${schema}.workflow_pages p
         WHERE NOT (SELECT is_all FROM asked)
           AND p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= (SELECT first FROM asked)
-        ORDER BY p.first LIMIT ${PAGES} + 1) p
+        ORDER BY p.first LIMIT ${BATCHES} + 1) p
     ), summed AS MATERIALIZED (
       SELECT s.first, s.count, sum(s.bytes) OVER w <= $3::numeric OR row_number() OVER w = 1 AS fits, row_number() OVER w AS number
       FROM sizes s WINDOW w AS (ORDER BY s.first ROWS UNBOUNDED PRECEDING)
     ), chosen AS MATERIALIZED (
-      SELECT min(s.first) AS first, max(s.first) AS last FROM summed s WHERE s.fits AND s.number <= ${PAGES}
+      SELECT min(s.first) AS first, max(s.first) AS last FROM summed s WHERE s.fits AND s.number <= ${BATCHES}
     )
     (SELECT 1::bigint, r.first_count, r.first_page FROM ${schema}.workflow_runs r
      WHERE r.ref = $1 AND ((SELECT first FROM chosen) = 1 OR (r.first_count > $2::bigint AND (SELECT is_all FROM asked))))
@@ -40,12 +40,12 @@ export const readPages = (schema: string): Statement => ({
     (SELECT p.first, p.count, p.data FROM ${schema}.workflow_pages p
      WHERE (SELECT is_all FROM asked)
        AND p.ref = $1 AND p.first + p.count > $2::bigint + 1 AND p.first >= (SELECT first FROM asked)
-     ORDER BY p.first LIMIT ${PAGES} + 1)
+     ORDER BY p.first LIMIT ${BATCHES} + 1)
     UNION ALL
     (SELECT p.first, p.count, p.data FROM ${schema}.workflow_pages p
      WHERE p.ref = $1 AND p.first >= (SELECT first FROM chosen) AND p.first <= (SELECT last FROM chosen) ORDER BY p.first)
     UNION ALL
-    SELECT (SELECT count(*) FROM summed s WHERE NOT s.fits OR s.number > ${PAGES}), 0, NULL`,
+    SELECT (SELECT count(*) FROM summed s WHERE NOT s.fits OR s.number > ${BATCHES}), 0, NULL`,
 });
 
 export const readInbox = (schema: string): Statement => ({
@@ -58,28 +58,28 @@ export const readInbox = (schema: string): Statement => ({
 
 export class WorkflowHistory {
   readonly #connections: Connections;
-  readonly #pages: Statement;
+  readonly #batches: Statement;
   readonly #inbox: Statement;
 
   constructor(connections: Connections, schema: string) {
     this.#connections = connections;
-    this.#pages = readPages(schema);
+    this.#batches = readBatches(schema);
     this.#inbox = readInbox(schema);
   }
 
-  async pages(ref: number, after: number, bytes: number): Promise<RunPages> {
-    const rows = await this.#connections.run(this.#pages, [ref, after, bytes], "harmless");
-    const pages: (EventBatch & { from: number })[] = [];
+  async batches(ref: number, after: number, bytes: number): Promise<RunBatches> {
+    const rows = await this.#connections.run(this.#batches, [ref, after, bytes], "harmless");
+    const batches: (EventBatch & { from: number })[] = [];
     let isCut = false;
     for (const [from, count, data] of rows as unknown as [number, number, string | null][]) {
       if (data === null) isCut = from > 0;
-      else pages.push({ from, count, data });
+      else batches.push({ from, count, data });
     }
-    if (pages.length > PAGES) {
-      pages.length = PAGES;
+    if (batches.length > BATCHES) {
+      batches.length = BATCHES;
       isCut = true;
     }
-    return { pages, isCut };
+    return { batches, isCut };
   }
 
   async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {

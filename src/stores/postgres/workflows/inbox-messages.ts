@@ -28,7 +28,7 @@ const wanted = `unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w 
  * in the snapshot. Then no other transaction has delivered anything since, and the numbers have no gaps. The
  * other messages are retried. The row at the time of the write decides whether the task becomes ready.
  */
-export const arriveAtRuns = (schema: string): Statement => ({
+export const deliverToRuns = (schema: string): Statement => ({
   name: "limpet_arrive_at_runs",
   text: `
     WITH clock AS MATERIALIZED (
@@ -118,7 +118,7 @@ export const aimAtRuns = (schema: string): Statement => ({
   text: `SELECT r.ref FROM ${wanted} ${aimed(schema)}`,
 });
 
-type ArrivedRow = [
+type DeliveryRow = [
   place: number | null,
   ref: number,
   runId: string,
@@ -134,15 +134,15 @@ const TRIES = 50;
 
 /** A delivery in progress. */
 interface Pending {
-  readonly arrival: InboxMessage;
+  readonly message: InboxMessage;
   outcome: DeliveryOutcome | undefined;
 }
 
-export class WorkflowArrivals {
+export class InboxDelivery {
   readonly #connections: Connections;
   readonly #heldMs: number;
   readonly #notifications: () => CommitNotifications;
-  readonly #arrive: Statement;
+  readonly #deliver: Statement;
   readonly #aim: Statement;
   readonly #along: Statement;
   readonly #wake: Statement;
@@ -153,14 +153,14 @@ export class WorkflowArrivals {
     this.#connections = connections;
     this.#heldMs = heldMs;
     this.#notifications = notifications;
-    this.#arrive = arriveAtRuns(schema);
+    this.#deliver = deliverToRuns(schema);
     this.#aim = aimAtRuns(schema);
     this.#along = takeAlong(schema);
     this.#wake = wakeTasks(schema);
     this.#empty = emptyInboxes(schema);
   }
 
-  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+  async deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     const notifications = this.#notifications();
     const all = pendingOf(batch);
     try {
@@ -174,8 +174,8 @@ export class WorkflowArrivals {
   }
 
   /** Runs as part of a transaction. */
-  arriveAll(runner: Runner, arrivals: readonly InboxMessage[], notifications: CommitNotifications): Promise<void> {
-    return this.#all(runner, pendingOf(arrivals), notifications);
+  deliverAll(runner: Runner, messages: readonly InboxMessage[], notifications: CommitNotifications): Promise<void> {
+    return this.#all(runner, pendingOf(messages), notifications);
   }
 
   /**
@@ -203,8 +203,8 @@ export class WorkflowArrivals {
   }
 
   /** The runs that the messages address. */
-  async refsOf(runner: Runner, arrivals: readonly InboxMessage[]): Promise<number[]> {
-    const rows = await runner.run(this.#aim, valuesOf(arrivals).slice(0, 3), "harmless");
+  async refsOf(runner: Runner, messages: readonly InboxMessage[]): Promise<number[]> {
+    const rows = await runner.run(this.#aim, valuesOf(messages).slice(0, 3), "harmless");
     return rows.map(([ref]) => ref as number);
   }
 
@@ -220,8 +220,8 @@ export class WorkflowArrivals {
   }
 
   async #once(runner: Runner, pending: readonly Pending[], notifications: CommitNotifications): Promise<void> {
-    const values = valuesOf(pending.map(({ arrival }) => arrival));
-    const rows = (await runner.run(this.#arrive, values, "doubtful")) as unknown as ArrivedRow[];
+    const values = valuesOf(pending.map(({ message }) => message));
+    const rows = (await runner.run(this.#deliver, values, "doubtful")) as unknown as DeliveryRow[];
     const found = new Set<number>();
     for (const [place, ref, runId, status, there, isTouched, number, readyIn] of rows) {
       if (readyIn !== null) notifications.add(readyIn);
@@ -229,8 +229,8 @@ export class WorkflowArrivals {
       found.add(place);
       const one = pending[place - 1]!;
       if (status !== null) one.outcome = { kind: "closed", status };
-      else if (there !== null) one.outcome = { kind: "arrived", ref, runId, number: there };
-      else if (isTouched && number !== null) one.outcome = { kind: "arrived", ref, runId, number };
+      else if (there !== null) one.outcome = { kind: "delivered", ref, runId, number: there };
+      else if (isTouched && number !== null) one.outcome = { kind: "delivered", ref, runId, number };
     }
     for (const [i, one] of pending.entries()) {
       if (!found.has(i + 1)) one.outcome = { kind: "closed", status: undefined };
@@ -247,16 +247,16 @@ export class WorkflowArrivals {
   }
 }
 
-const isWaking = ({ arrival, outcome }: Pending): boolean => arrival.wakes === true && outcome?.kind === "arrived";
+const isWaking = ({ message, outcome }: Pending): boolean => message.wakes === true && outcome?.kind === "delivered";
 
-const pendingOf = (arrivals: readonly InboxMessage[]): Pending[] =>
-  arrivals.map((arrival) => ({ arrival, outcome: undefined }));
+const pendingOf = (messages: readonly InboxMessage[]): Pending[] =>
+  messages.map((message) => ({ message, outcome: undefined }));
 
-const valuesOf = (arrivals: readonly InboxMessage[]): Buffer[] => [
-  texts(arrivals.map(({ namespace }) => namespace)),
-  texts(arrivals.map(({ workflowId }) => workflowId)),
-  texts(arrivals.map(({ runId }) => runId)),
-  texts(arrivals.map(({ key }) => key)),
-  texts(arrivals.map(({ data }) => data)),
-  bigints(arrivals.map(({ goesAlong }) => (goesAlong ? 1 : 0))),
+const valuesOf = (messages: readonly InboxMessage[]): Buffer[] => [
+  texts(messages.map(({ namespace }) => namespace)),
+  texts(messages.map(({ workflowId }) => workflowId)),
+  texts(messages.map(({ runId }) => runId)),
+  texts(messages.map(({ key }) => key)),
+  texts(messages.map(({ data }) => data)),
+  bigints(messages.map(({ goesAlong }) => (goesAlong ? 1 : 0))),
 ];

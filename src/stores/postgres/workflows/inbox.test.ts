@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../../test/support/postgres.ts";
 import type { Store } from "../../../ports/store/store.ts";
-import { closeAs, page, Site } from "../../contract/workflows-shared.contract.ts";
+import { batchOf, closeAs, Site } from "../../contract/workflows-shared.contract.ts";
 import { openPostgresStore } from "../postgres-store.ts";
 
 describe("inboxes of runs on PostgreSQL", () => {
@@ -33,14 +33,14 @@ describe("inboxes of runs on PostgreSQL", () => {
    * A message is committed while `end` waits for the row of the task. Returns the number of messages that are
    * left.
    */
-  async function arriveDuring(ref: number, end: () => Promise<unknown>): Promise<number> {
+  async function deliverDuring(ref: number, end: () => Promise<unknown>): Promise<number> {
     await sender.query("BEGIN");
     await sender.query("UPDATE limpet.workflow_tasks SET arrived = arrived + 1 WHERE ref = $1", [ref]);
     await sender.query("INSERT INTO limpet.workflow_inbox (ref, number, key, data) VALUES ($1, 1, 'late', 'x')", [ref]);
     const ending = end();
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'limpet'";
     for (let tries = 0; (await admin.query(waiting)).rowCount === 0; tries++) {
-      assert.ok(tries < 3_000, "the end of the run waits for the arrival");
+      assert.ok(tries < 3_000, "the end of the run waits for the delivery");
       await pause(5);
     }
     await sender.query("COMMIT");
@@ -51,18 +51,18 @@ describe("inboxes of runs on PostgreSQL", () => {
 
   test("a message that commits while the last step of its run waits does not stay in the inbox", async () => {
     const it = new Site(store);
-    const held = await it.held("a");
-    const append = async () => {
-      const outcome = await it.append(held, { batch: page("end"), outcome: closeAs() });
+    const held = await it.leased("a");
+    const complete = async () => {
+      const outcome = await it.complete(held, { batch: batchOf("end"), outcome: closeAs() });
       assert.equal(outcome.kind, "done");
     };
-    assert.equal(await arriveDuring(held.ref, append), 0);
+    assert.equal(await deliverDuring(held.ref, complete), 0);
   });
 
   test("a message that commits while its run is terminated does not stay in the inbox", async () => {
     const it = new Site(store);
-    const { ref } = await it.held("b");
+    const { ref } = await it.leased("b");
     const close = async () => assert.equal(await it.workflows.close(it.closing("b")), true);
-    assert.equal(await arriveDuring(ref, close), 0);
+    assert.equal(await deliverDuring(ref, close), 0);
   });
 });

@@ -8,7 +8,7 @@ import type { Connections, Row, Runner, Statement } from "../connection/connecti
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import { type CommitNotifications, roundsOf } from "./commit-notifications.ts";
-import type { WorkflowArrivals } from "./inbox-messages.ts";
+import type { InboxDelivery } from "./inbox-messages.ts";
 import { own, STATE_OF_KEY } from "./tables.ts";
 
 const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
@@ -68,7 +68,7 @@ export const closeRun = (schema: string): Statement => ({
        WHERE r.run_id = $3 AND r.namespace IS NOT DISTINCT FROM $1 AND r.workflow_id IS NOT DISTINCT FROM $2 LIMIT 1)
     ), gone AS (
       DELETE FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(SELECT f.ref FROM found f))
-      RETURNING t.ref, t.last, t.bytes, t.is_watched, t.namespace, t.arrived > t.taken AS has_arrivals
+      RETURNING t.ref, t.last, t.bytes, t.is_watched, t.namespace, t.arrived > t.taken AS has_messages
     ), paged AS (
       INSERT INTO ${schema}.workflow_pages (ref, first, count, data)
       SELECT g.ref, g.last + 1, $4::bigint, $5 FROM gone g WHERE $4::bigint > 0
@@ -79,7 +79,7 @@ export const closeRun = (schema: string): Statement => ({
     ), emptied AS (
       DELETE FROM ${schema}.workflow_inbox b WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g))
     )
-    SELECT g.is_watched, g.ref, g.has_arrivals FROM gone g`,
+    SELECT g.is_watched, g.ref, g.has_messages FROM gone g`,
 });
 
 /** Returns a row if the workflow has an open run. */
@@ -100,7 +100,7 @@ export interface LeaseOptions {
   readonly schema: string;
   /** How long rows that other transactions hold are retried. */
   readonly heldMs: number;
-  readonly arrivals: WorkflowArrivals;
+  readonly inbox: InboxDelivery;
   readonly notifications: () => CommitNotifications;
 }
 
@@ -108,7 +108,7 @@ export class WorkflowLeases {
   readonly #connections: Connections;
   readonly #schema: string;
   readonly #heldMs: number;
-  readonly #arrivals: WorkflowArrivals;
+  readonly #inbox: InboxDelivery;
   readonly #notifications: () => CommitNotifications;
   readonly #renew: Statement;
   readonly #return: Statement;
@@ -117,11 +117,11 @@ export class WorkflowLeases {
   readonly #watch: Statement;
   readonly #isOpen: Statement;
 
-  constructor({ connections, schema, heldMs, arrivals, notifications }: LeaseOptions) {
+  constructor({ connections, schema, heldMs, inbox, notifications }: LeaseOptions) {
     this.#connections = connections;
     this.#schema = schema;
     this.#heldMs = heldMs;
-    this.#arrivals = arrivals;
+    this.#inbox = inbox;
     this.#notifications = notifications;
     this.#renew = renewTasks(schema);
     this.#return = returnTasks(schema);
@@ -180,26 +180,26 @@ export class WorkflowLeases {
     const { namespace, workflowId, runId } = closing;
     const close = () => whileHeld(this.#heldMs, () => this.#closeOnce(closing));
     const rows = await (runId === undefined ? this.#openOf(namespace, workflowId, close) : close());
-    const late = rows.filter(([, , hasArrivals]) => hasArrivals === true).map(([, ref]) => ref as number);
-    if (late.length > 0) await this.#arrivals.emptyEnded(late);
+    const late = rows.filter(([, , hasMessages]) => hasMessages === true).map(([, ref]) => ref as number);
+    if (late.length > 0) await this.#inbox.emptyEnded(late);
     return rows.length > 0;
   }
 
   /** Messages to other runs are delivered in the same transaction. */
   async #closeOnce(closing: Closing): Promise<Row[]> {
-    const { namespace, workflowId, runId, status, batch: page, result, reminders, messages: arrivals } = closing;
-    const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
+    const { namespace, workflowId, runId, status, batch, result, reminders, messages } = closing;
+    const values = [namespace, workflowId, runId ?? null, batch.count, batch.data, status, result];
     let notifications = this.#notifications();
     const work = async (runner: Runner) => {
       notifications = this.#notifications();
       const done = await runner.run(this.#close, values, "doubtful");
       if (done[0]?.[0] === true) notifications.add(namespace);
       if (done.length === 0) return done;
-      await this.#arrivals.arriveAll(runner, arrivals, notifications);
+      await this.#inbox.deliverAll(runner, messages, notifications);
       await notifications.remind(runner, this.#schema, reminders);
       return done;
     };
-    const isAlone = arrivals.length + reminders.length === 0;
+    const isAlone = messages.length + reminders.length === 0;
     const rows = await (isAlone ? work(this.#connections) : this.#connections.transaction(work));
     notifications.send();
     return rows;

@@ -23,7 +23,7 @@ const COLUMNS = `r.ref, r.namespace, r.workflow_id, r.run_id, r.type, r.queue, r
 
 type RunRow = [
   ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
-  ...[bound: string | null, attributes: string, memo: string, startedAt: number, closedAt: number | null],
+  ...[pinned: string | null, attributes: string, memo: string, startedAt: number, closedAt: number | null],
   ...[status: RunStatus | null, result: string | null, events: number, bytes: number, state: number | null],
   ...[attempt: number, problem: string | null, at: number, leasedUntil: number, worker: string | null],
   ...[
@@ -109,7 +109,7 @@ export function listRunsStatement(
   const values: unknown[] = [];
   const bind = (value: unknown) => `$${values.push(value)}`;
   const conditions: string[] = [];
-  const where = (value: unknown, text: (bound: string) => string) => {
+  const where = (value: unknown, text: (parameter: string) => string) => {
     if (value === undefined) return;
     conditions.push(text(bind(value)));
   };
@@ -122,25 +122,25 @@ export function listRunsStatement(
   conditions.push(
     from === "tasks" ? `t.namespace IS NOT DISTINCT FROM ${inNamespace}` : `${source}.namespace = ${inNamespace}`,
   );
-  where(workflowId, (bound) => `r.workflow_id = ${bound}`);
+  where(workflowId, (parameter) => `r.workflow_id = ${parameter}`);
   if (prefix !== undefined && prefix !== "") {
     const end = endOfPrefix(prefix);
-    where(prefix, (bound) => `r.workflow_id >= ${bound}`);
-    where(end, (bound) => `r.workflow_id < ${bound}`);
+    where(prefix, (parameter) => `r.workflow_id >= ${parameter}`);
+    where(end, (parameter) => `r.workflow_id < ${parameter}`);
   }
-  where(type, (bound) => `r.type IS NOT DISTINCT FROM ${bound}`);
-  where(queue, (bound) => `r.queue IS NOT DISTINCT FROM ${bound}`);
+  where(type, (parameter) => `r.type IS NOT DISTINCT FROM ${parameter}`);
+  where(queue, (parameter) => `r.queue IS NOT DISTINCT FROM ${parameter}`);
   if (status === "running") conditions.push("t.ref IS NOT NULL");
-  else where(status, (bound) => `e.status = ${bound}`);
+  else where(status, (parameter) => `e.status = ${parameter}`);
   if (isRare) conditions.push("e.status <> 'completed'");
   const tags = attributes === undefined ? [] : tagsOf(attributes);
-  where(tags.length === 0 ? undefined : arrayText(tags), (bound) => `r.tags @> ${bound}::text[]`);
-  where(startedFrom, (bound) => `r.started_at >= ${bound}`);
-  where(startedBefore, (bound) => `r.started_at < ${bound}`);
+  where(tags.length === 0 ? undefined : arrayText(tags), (parameter) => `r.tags @> ${parameter}::text[]`);
+  where(startedFrom, (parameter) => `r.started_at >= ${parameter}`);
+  where(startedBefore, (parameter) => `r.started_at < ${parameter}`);
   if (query.isBlocked === true) conditions.push("t.problem IS NOT NULL");
   // The index of runs is ordered by -ref (workflow-tables.ts).
   const isByRuns = from === "runs" && workflowId === undefined;
-  where(before, (bound) => (isByRuns ? `-r.ref > -${bound}::bigint` : `${source}.ref < ${bound}`));
+  where(before, (parameter) => (isByRuns ? `-r.ref > -${parameter}::bigint` : `${source}.ref < ${parameter}`));
   const order = isByRuns ? "-r.ref" : workflowId !== undefined ? "r.number DESC" : `${source}.ref DESC`;
   const rows = `${sourceOf(schema, from)} WHERE ${conditions.join(" AND ")} ORDER BY ${order} LIMIT ${bind(query.limit)}`;
   const text = isCount
@@ -204,7 +204,7 @@ export class PostgresWorkflowListing {
 
 function storedOf(row: Row): StoredRun {
   const all = row as unknown as RunRow;
-  const [ref, namespace, workflowId, runId, type, queue, bound, attributes, memo, startedAt, closedAt] = all;
+  const [ref, namespace, workflowId, runId, type, queue, pinned, attributes, memo, startedAt, closedAt] = all;
   const [status, result, events, bytes, state] = all.slice(11, 16) as [
     RunStatus | null,
     string | null,
@@ -220,7 +220,7 @@ function storedOf(row: Row): StoredRun {
     runId,
     type,
     queue,
-    pinned: bound ?? undefined,
+    pinned: pinned ?? undefined,
     attributes,
     memo,
     startedAt,

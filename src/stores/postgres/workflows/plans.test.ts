@@ -8,10 +8,10 @@ import type { RunQuery } from "../../../ports/store/workflows.ts";
 import type { Statement } from "../connection/connections.ts";
 import { nodesOf, type Plan, PlanServer } from "../plan-kit.test.ts";
 import { bindRuns, claimTasks } from "./claims.ts";
-import { appendOne } from "./complete-one.ts";
-import { appendPages, findPages, readSteps, rewriteRuns } from "./completions.ts";
-import { readInbox, readPages } from "./history.ts";
-import { aimAtRuns, arriveAtRuns, emptyInboxes, takeAlong, wakeTasks } from "./inbox-messages.ts";
+import { completeOne } from "./complete-one.ts";
+import { completeTasks, findBatches, readSteps, rewriteRuns } from "./completions.ts";
+import { readBatches, readInbox } from "./history.ts";
+import { aimAtRuns, deliverToRuns, emptyInboxes, takeAlong, wakeTasks } from "./inbox-messages.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./leases.ts";
 import { findRun, findRunById, listRunsStatement, pruneRuns, readEnds } from "./listing.ts";
 import { poolOf } from "./pools.ts";
@@ -50,28 +50,28 @@ const QUERIES: Omit<RunQuery, "namespace" | "limit">[] = [
 const ours = (): [Statement, RegExp | undefined][] => [
   ...[false, true].flatMap((closes) =>
     [false, true].map((takes): [Statement, RegExp] => [
-      appendPages(SCHEMA, { closes, takes }),
+      completeTasks(SCHEMA, { closes, takes }),
       /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
     ]),
   ),
   ...(["keep", "rest", "close"] as const).flatMap((outcome) =>
     [0, 1, 2, 3, 4, 5, 6, 7]
-      .map((bits) => ({ outcome, hasPage: (bits & 1) > 0, takes: (bits & 2) > 0, isSticky: (bits & 4) > 0 }))
+      .map((bits) => ({ outcome, hasBatch: (bits & 1) > 0, takes: (bits & 2) > 0, isSticky: (bits & 4) > 0 }))
       .filter(({ takes, isSticky }) => outcome !== "close" || !(takes || isSticky))
       .map((form): [Statement, RegExp] => [
-        appendOne(SCHEMA, form).statement,
+        completeOne(SCHEMA, form).statement,
         /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
       ]),
   ),
   [readSteps(SCHEMA), REF],
-  [findPages(SCHEMA), /^workflow_pages_pkey$/],
+  [findBatches(SCHEMA), /^workflow_pages_pkey$/],
   [rewriteRuns(SCHEMA), REF],
   [lockTasks(SCHEMA), REF],
   [startRuns(SCHEMA), RUNS],
   [startOne(SCHEMA, true), RUNS],
   [startOne(SCHEMA, false), RUNS],
   [recallStarts(SCHEMA), RUNS],
-  [arriveAtRuns(SCHEMA), RUNS],
+  [deliverToRuns(SCHEMA), RUNS],
   [aimAtRuns(SCHEMA), RUNS],
   [takeAlong(SCHEMA), /^workflow_(inbox_pkey|inbox_ref_key_key|runs_pkey)$/],
   [emptyInboxes(SCHEMA), /^workflow_(inbox_pkey|inbox_ref_key_key|ends_pkey)$/],
@@ -84,7 +84,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [wakeTasks(SCHEMA), REF],
   [isOpen(SCHEMA), RUNS],
   [closeRun(SCHEMA), RUNS],
-  [readPages(SCHEMA), /^workflow_(runs|pages|tasks|ends)_pkey$/],
+  [readBatches(SCHEMA), /^workflow_(runs|pages|tasks|ends)_pkey$/],
   [readInbox(SCHEMA), /^workflow_(inbox|tasks)_pkey$/],
   [findRun(SCHEMA), RUNS],
   [findRunById(SCHEMA), RUNS],

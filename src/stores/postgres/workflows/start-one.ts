@@ -42,9 +42,9 @@ export const startOne = (schema: string, isLeased: boolean): Statement => ({
 });
 
 export function startOneValues(start: RunStart): unknown[] {
-  const { namespace, workflowId, runId, type, queue, pinned: bound, first, attributes, memo, lease, delayMs } = start;
+  const { namespace, workflowId, runId, type, queue, pinned, first, attributes, memo, lease, delayMs } = start;
   const values = [
-    ...[namespace, workflowId, runId, first.count, type, queue, bound, attributes, memo, first.data],
+    ...[namespace, workflowId, runId, first.count, type, queue, pinned, attributes, memo, first.data],
     ...[tagsText(attributes), poolOf(start), Buffer.byteLength(first.data), lease?.leaseMs ?? delayMs],
   ];
   return lease === undefined ? values : [...values, lease.worker, lease.token];

@@ -282,7 +282,7 @@ function valuesOf(starts: readonly RunStart[]): Buffer[] {
     ...namesOf(starts),
     texts(starts.map(({ type }) => type)),
     texts(starts.map(({ queue }) => queue)),
-    texts(starts.map(({ pinned: bound }) => bound)),
+    texts(starts.map(({ pinned }) => pinned)),
     bigints(starts.map(poolOf)),
     bigints(starts.map(({ first }) => first.count)),
     texts(starts.map(({ first }) => first.data)),

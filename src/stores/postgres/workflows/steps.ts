@@ -9,18 +9,18 @@ import type { Connections, Row, Runner, Statement } from "../connection/connecti
 import { doubted } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
 import type { CommitNotifications } from "./commit-notifications.ts";
-import { type AppendOneRow, AppendOnes } from "./complete-one.ts";
+import { type CompleteOneRow, CompleteOneStatements } from "./complete-one.ts";
 import {
-  type AppendRow,
-  appendPages,
-  appendValues,
-  findPages,
+  type CompletionRow,
+  completeTasks,
+  completionValues,
+  findBatches,
   isAfter,
   readSteps,
   rewriteRuns,
   type StepRow,
 } from "./completions.ts";
-import type { WorkflowArrivals } from "./inbox-messages.ts";
+import type { InboxDelivery } from "./inbox-messages.ts";
 import type { WorkflowStarts } from "./starts.ts";
 import { tagsText } from "./tags.ts";
 
@@ -32,7 +32,7 @@ interface Pending {
 
 /** The result of an applied step. */
 interface Done {
-  readonly arrived: number;
+  readonly delivered: number;
   readonly isWatched: boolean;
 }
 
@@ -42,13 +42,13 @@ export interface StepOptions {
   /** How long rows that other transactions hold are retried. */
   readonly heldMs: number;
   readonly starts: WorkflowStarts;
-  readonly arrivals: WorkflowArrivals;
+  readonly inbox: InboxDelivery;
   readonly notifications: () => CommitNotifications;
 }
 
 export class PostgresWorkflowSteps {
   readonly #options: StepOptions;
-  readonly #ones: AppendOnes;
+  readonly #ones: CompleteOneStatements;
   readonly #statements = new Map<string, Statement>();
   readonly #read: Statement;
   readonly #find: Statement;
@@ -57,21 +57,21 @@ export class PostgresWorkflowSteps {
 
   constructor(options: StepOptions) {
     this.#options = options;
-    this.#ones = new AppendOnes(options.schema);
+    this.#ones = new CompleteOneStatements(options.schema);
     this.#read = readSteps(options.schema);
-    this.#find = findPages(options.schema);
+    this.#find = findBatches(options.schema);
     this.#rewrite = rewriteRuns(options.schema);
     this.#lock = lockTasks(options.schema);
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
-    const outcomes = await this.#appendAll(batch);
-    const late = batch.filter((step, i) => isEndWithArrivals(step, outcomes[i]!));
-    if (late.length > 0) await this.#options.arrivals.emptyEnded(late.map(({ ref }) => ref));
+  async complete(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
+    const outcomes = await this.#completeAll(batch);
+    const late = batch.filter((step, i) => isEndWithMessages(step, outcomes[i]!));
+    if (late.length > 0) await this.#options.inbox.emptyEnded(late.map(({ ref }) => ref));
     return outcomes;
   }
 
-  async #appendAll(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
+  async #completeAll(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     const [first] = batch;
     if (batch.length === 1 && isPlain(first!)) {
       const outcome = await this.#alone(first!);
@@ -131,10 +131,10 @@ export class PostgresWorkflowSteps {
   async #write(pending: readonly Pending[]): Promise<void> {
     if (pending.length === 0) return;
     const notifications = this.#options.notifications();
-    const arrived = await this.#step(this.#options.connections, pending, notifications);
-    const left = pending.filter(({ step }) => !arrived.has(step.ref));
+    const applied = await this.#step(this.#options.connections, pending, notifications);
+    const left = pending.filter(({ step }) => !applied.has(step.ref));
     for (const one of pending) {
-      const done = arrived.get(one.step.ref);
+      const done = applied.get(one.step.ref);
       if (done !== undefined) one.outcome = { kind: "done", ...done, starts: [] };
     }
     await this.#classify(left);
@@ -144,7 +144,7 @@ export class PostgresWorkflowSteps {
   /** Applies all contents of the steps that count. */
   async #writeRich(pending: readonly Pending[]): Promise<void> {
     if (pending.length === 0) return;
-    const { connections, schema, starts, arrivals } = this.#options;
+    const { connections, schema, starts, inbox } = this.#options;
     const steps = pending.map(({ step }) => step);
     let notifications = this.#options.notifications();
     const done = await connections.transaction(async (runner) => {
@@ -152,29 +152,29 @@ export class PostgresWorkflowSteps {
       const sent = steps.flatMap((step) => step.messages);
       if (sent.length > 0) {
         // Two runs that send to each other at once lock in the same order.
-        const refs = await arrivals.refsOf(runner, sent);
+        const refs = await inbox.refsOf(runner, sent);
         await runner.run(this.#lock, [bigints([...steps.map(({ ref }) => ref), ...refs])], "harmless");
       }
-      const arrived = await this.#step(runner, pending, notifications);
-      const counting = steps.filter(({ ref }) => arrived.has(ref));
+      const applied = await this.#step(runner, pending, notifications);
+      const counting = steps.filter(({ ref }) => applied.has(ref));
       await this.#describe(runner, counting);
       const begun = await starts.startAll(
         runner,
         counting.flatMap((step) => step.starts),
         notifications,
       );
-      await arrivals.arriveAll(runner, await this.#allToSend(runner, counting, begun), notifications);
+      await inbox.deliverAll(runner, await this.#allToSend(runner, counting, begun), notifications);
       await notifications.remind(
         runner,
         schema,
         counting.flatMap((step) => step.reminders),
       );
-      return { arrived, begun };
+      return { applied, begun };
     });
     let next = 0;
     for (const one of pending) {
       const { ref, starts: own } = one.step;
-      const found = done.arrived.get(ref);
+      const found = done.applied.get(ref);
       if (found === undefined) continue;
       one.outcome = { kind: "done", ...found, starts: done.begun.slice(next, next + own.length) };
       next += own.length;
@@ -196,7 +196,7 @@ export class PostgresWorkflowSteps {
     const refusals = starts.flatMap(({ refusal }, i) => (refusal === undefined || begun[i]!.isNew ? [] : refusal));
     const sent = steps.flatMap((step) => step.messages);
     const continued = steps.filter(isContinued);
-    return [...refusals, ...sent, ...(await this.#options.arrivals.takeAlong(runner, continued))];
+    return [...refusals, ...sent, ...(await this.#options.inbox.takeAlong(runner, continued))];
   }
 
   /** By run: the number of delivered messages, and whether a caller waits for its end. */
@@ -212,14 +212,14 @@ export class PostgresWorkflowSteps {
       return one === undefined ? done : done.set(steps[0]!.ref, one);
     }
     let count = 0;
-    for (const row of (await this.#runAll(runner, steps)) as unknown as AppendRow[]) {
-      const [ref, arrived, isWatched, notifiedIn] = row;
-      if (ref === null) count = arrived;
-      else done.set(ref, { arrived, isWatched });
+    for (const row of (await this.#runAll(runner, steps)) as unknown as CompletionRow[]) {
+      const [ref, delivered, isWatched, notifiedIn] = row;
+      if (ref === null) count = delivered;
+      else done.set(ref, { delivered, isWatched });
       if (notifiedIn !== null) notifications.add(notifiedIn);
     }
     if (count === steps.length) {
-      for (const { ref, taken } of steps) if (!done.has(ref)) done.set(ref, { arrived: taken, isWatched: false });
+      for (const { ref, taken } of steps) if (!done.has(ref)) done.set(ref, { delivered: taken, isWatched: false });
     }
     return done;
   }
@@ -228,9 +228,9 @@ export class PostgresWorkflowSteps {
     const one = this.#ones.for(step);
     const [row] = await runner.run(one.statement, one.valuesOf(step), "doubtful");
     if (row === undefined) return undefined;
-    const [arrived, isWatched, notifiedIn] = row as unknown as AppendOneRow;
+    const [delivered, isWatched, notifiedIn] = row as unknown as CompleteOneRow;
     if (notifiedIn !== null) notifications.add(notifiedIn);
-    return { arrived, isWatched };
+    return { delivered, isWatched };
   }
 
   #runAll(runner: Runner, steps: readonly TaskCompletion[]): Promise<Row[]> {
@@ -239,8 +239,8 @@ export class PostgresWorkflowSteps {
       takes: steps.some(({ taken }) => taken > 0),
     };
     const name = `all ${parts.closes} ${parts.takes}`;
-    const statement = this.#statement(name, () => appendPages(this.#options.schema, parts));
-    return runner.run(statement, appendValues(steps, parts), "doubtful");
+    const statement = this.#statement(name, () => completeTasks(this.#options.schema, parts));
+    return runner.run(statement, completionValues(steps, parts), "doubtful");
   }
 
   async #describe(runner: Runner, steps: readonly TaskCompletion[]): Promise<void> {
@@ -272,19 +272,19 @@ export class PostgresWorkflowSteps {
         continue;
       }
       const begun: StartOutcome[] = await starts.recall(step.starts);
-      one.outcome = { kind: "done", arrived: row[3] ?? step.taken, starts: begun, isWatched: row[4] };
+      one.outcome = { kind: "done", delivered: row[3] ?? step.taken, starts: begun, isWatched: row[4] };
     }
   }
 
   /** The steps whose event batches are in the history, or that have none. */
   async #written(steps: readonly TaskCompletion[]): Promise<Set<number>> {
-    const written = new Set(steps.filter(({ batch: page }) => page === undefined).map(({ ref }) => ref));
-    const paged = steps.filter(({ batch: page }) => page !== undefined);
+    const written = new Set(steps.filter(({ batch }) => batch === undefined).map(({ ref }) => ref));
+    const paged = steps.filter(({ batch }) => batch !== undefined);
     if (paged.length === 0) return written;
     const values = [
       bigints(paged.map(({ ref }) => ref)),
       bigints(paged.map(({ last }) => last + 1)),
-      texts(paged.map(({ batch: page }) => page?.data)),
+      texts(paged.map(({ batch }) => batch?.data)),
     ];
     const rows = await this.#options.connections.run(this.#find, values, "harmless");
     for (const [ref] of rows) written.add(ref as number);
@@ -309,8 +309,8 @@ const isContinued = ({ outcome }: TaskCompletion): boolean =>
   outcome.kind === "close" && outcome.status === "continued";
 
 /** True if a run ended with messages that it had not taken. A continued run passes them on. */
-const isEndWithArrivals = (step: TaskCompletion, outcome: CompletionOutcome): boolean =>
-  step.outcome.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
+const isEndWithMessages = (step: TaskCompletion, outcome: CompletionOutcome): boolean =>
+  step.outcome.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.delivered > step.taken;
 
 const isPlain = (step: TaskCompletion): boolean =>
   !isContinued(step) &&

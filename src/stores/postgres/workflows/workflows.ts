@@ -8,7 +8,7 @@ import type {
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
-  RunPages,
+  RunBatches,
   RunQuery,
   RunStart,
   StartOutcome,
@@ -29,7 +29,7 @@ import type { PostgresSettings } from "../connection/settings.ts";
 import { PostgresWorkflowClaims } from "./claims.ts";
 import { CommitNotifications } from "./commit-notifications.ts";
 import { WorkflowHistory } from "./history.ts";
-import { WorkflowArrivals } from "./inbox-messages.ts";
+import { InboxDelivery } from "./inbox-messages.ts";
 import { WorkflowLeases } from "./leases.ts";
 import { PostgresWorkflowListing } from "./listing.ts";
 import { PostgresWorkflowRelease } from "./release.ts";
@@ -51,7 +51,7 @@ export class PostgresWorkflows implements Workflows {
   readonly #connections: Connections;
   readonly #deps: WorkflowsDeps;
   readonly #starts: WorkflowStarts;
-  readonly #arrivals: WorkflowArrivals;
+  readonly #inbox: InboxDelivery;
   readonly #steps: PostgresWorkflowSteps;
   readonly #claims: PostgresWorkflowClaims;
   readonly #leases: WorkflowLeases;
@@ -67,12 +67,12 @@ export class PostgresWorkflows implements Workflows {
     this.#connections = connections;
     this.#deps = deps;
     const starts = new WorkflowStarts(connections, schema, heldMs, notifications);
-    const arrivals = new WorkflowArrivals(connections, schema, heldMs, notifications);
+    const inbox = new InboxDelivery(connections, schema, heldMs, notifications);
     this.#starts = starts;
-    this.#arrivals = arrivals;
-    this.#steps = new PostgresWorkflowSteps({ connections, schema, heldMs, starts, arrivals, notifications });
+    this.#inbox = inbox;
+    this.#steps = new PostgresWorkflowSteps({ connections, schema, heldMs, starts, inbox, notifications });
     this.#claims = new PostgresWorkflowClaims(connections, schema);
-    this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, notifications });
+    this.#leases = new WorkflowLeases({ connections, schema, heldMs, inbox, notifications });
     this.#history = new WorkflowHistory(connections, schema);
     this.#listing = new PostgresWorkflowListing(connections, schema);
     this.#workers = new PostgresWorkflowWorkers(connections, schema);
@@ -84,11 +84,11 @@ export class PostgresWorkflows implements Workflows {
   }
 
   deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
-    return this.#connections.during(() => this.#arrivals.arrive(batch));
+    return this.#connections.during(() => this.#inbox.deliver(batch));
   }
 
-  append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
-    return this.#connections.during(() => this.#steps.append(batch));
+  complete(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
+    return this.#connections.during(() => this.#steps.complete(batch));
   }
 
   close(closing: Closing): Promise<boolean> {
@@ -111,8 +111,8 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#leases.wake(key, forgives));
   }
 
-  history(ref: number, after: number, bytes: number): Promise<RunPages> {
-    return this.#connections.during(() => this.#history.pages(ref, after, bytes));
+  history(ref: number, after: number, bytes: number): Promise<RunBatches> {
+    return this.#connections.during(() => this.#history.batches(ref, after, bytes));
   }
 
   inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
@@ -175,8 +175,8 @@ export class PostgresWorkflows implements Workflows {
     const notifications = new CommitNotifications(this.#deps);
     const starts = commits.flatMap((commit) => commit.starts ?? []);
     await this.#starts.startAll(runner, starts, notifications);
-    const arrivals = commits.flatMap((commit) => commit.messages ?? []);
-    await this.#arrivals.arriveAll(runner, arrivals, notifications);
+    const messages = commits.flatMap((commit) => commit.messages ?? []);
+    await this.#inbox.deliverAll(runner, messages, notifications);
     return notifications;
   }
 

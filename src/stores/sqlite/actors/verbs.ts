@@ -107,7 +107,7 @@ function rowsOfCommits(_: unknown, { numbers, attachedReminders, attachedWorkflo
   const reminders =
     attachedReminders === undefined ? 0 : attachedReminders.settlements.count + attachedReminders.writes.count;
   const workflows =
-    attachedWorkflows === undefined ? 0 : attachedWorkflows.starts.starts.count + attachedWorkflows.arrivals.count;
+    attachedWorkflows === undefined ? 0 : attachedWorkflows.starts.starts.count + attachedWorkflows.messages.count;
   return numbers.length / COMMIT_NUMBERS + reminders + workflows;
 }
 

@@ -21,11 +21,11 @@ const PASSED_OVER = 1_000;
 interface Group {
   readonly kind: number;
   readonly type: string;
-  readonly bound: string | null;
-  readonly binds: string | null;
+  readonly pinned: string | null;
+  readonly nextPin: string | null;
   readonly owner: string | null;
   /** The group belongs to another worker, which counts as dead from this time on. */
-  readonly heldUntil: number | undefined;
+  readonly ownedUntil: number | undefined;
 }
 
 interface Candidate {
@@ -34,8 +34,8 @@ interface Candidate {
   readonly type: string;
   readonly mode: ReplayMode;
   /** The current pin, and the pin that the claim gives it. */
-  readonly bound: string | null;
-  readonly binds: string | null;
+  readonly pinned: string | null;
+  readonly nextPin: string | null;
 }
 
 /** The results of reading one group so far. */
@@ -50,7 +50,7 @@ interface Walk {
 }
 
 type DueRow = [ref: number, at: number, state: number, until: number, stickyUntil: number | null];
-type TaskRow = [string, string, attempt: number, lost: number, last: number, taken: number, arrived: number];
+type TaskRow = [string, string, attempt: number, lost: number, last: number, taken: number, delivered: number];
 
 /** The state of one claim in progress. */
 class Search {
@@ -82,7 +82,7 @@ export class SqliteWorkflowClaims {
   readonly #behind: StatementSync;
   readonly #moveOn: StatementSync;
   readonly #lease: StatementSync;
-  readonly #bind: readonly StatementSync[];
+  readonly #pin: readonly StatementSync[];
   readonly #task: StatementSync;
 
   constructor(db: DatabaseSync, workers: SqliteWorkflowWorkers) {
@@ -109,7 +109,7 @@ export class SqliteWorkflowClaims {
          attempt = attempt + 1, lost = ${LOST_ATTEMPTS} WHERE ref = ?`,
     );
     // Once or twice in the life of a run.
-    this.#bind = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));
+    this.#pin = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));
     this.#task = asArrays(
       `SELECT workflow_id, run_id, attempt, lost, last, taken, t.arrived
        FROM workflow_tasks t CROSS JOIN workflow_runs r ON r.ref = t.ref WHERE t.ref = ?`,
@@ -134,24 +134,24 @@ export class SqliteWorkflowClaims {
     live.delete(lease.worker);
     const names = JSON.stringify(types.map(({ type }) => type));
     const kinds = this.#kinds.all(names, namespace, queue) as unknown as [number, string][];
-    const bindings = new Map(types.map((one) => [one.type, one.pins]));
+    const pinsByType = new Map(types.map((one) => [one.type, one.pins]));
     const groups: Group[] = [];
     for (const [kind, type] of kinds) {
-      for (const { pinned: bound = null, pins: binds = null } of bindings.get(type) ?? []) {
-        const some = { kind, type, bound, binds };
-        groups.push({ ...some, owner: null, heldUntil: undefined });
-        for (const owner of this.#owners(kind, bound)) {
+      for (const { pinned = null, pins: nextPin = null } of pinsByType.get(type) ?? []) {
+        const some = { kind, type, pinned, nextPin };
+        groups.push({ ...some, owner: null, ownedUntil: undefined });
+        for (const owner of this.#owners(kind, pinned)) {
           const seenAt = live.get(owner);
-          groups.push({ ...some, owner, heldUntil: seenAt === undefined ? undefined : seenAt + staleMs });
+          groups.push({ ...some, owner, ownedUntil: seenAt === undefined ? undefined : seenAt + staleMs });
         }
       }
     }
     return groups;
   }
 
-  *#owners(kind: number, bound: string | null): Iterable<string> {
+  *#owners(kind: number, pinned: string | null): Iterable<string> {
     for (let from = ""; ; ) {
-      const [owner] = (this.#nextOwner.get(kind, bound, from) as unknown as [string] | undefined) ?? [];
+      const [owner] = (this.#nextOwner.get(kind, pinned, from) as unknown as [string] | undefined) ?? [];
       if (owner === undefined) return;
       yield owner;
       // The next possible text.
@@ -161,11 +161,11 @@ export class SqliteWorkflowClaims {
 
   /** The first available tasks, and one more than requested if there is one. */
   #candidates(group: Group, search: Search): readonly Candidate[] {
-    const { kind, bound, owner } = group;
+    const { kind, pinned, owner } = group;
     const walk: Walk = { hits: [], others: [], passedOver: 0 };
     let [at, ref] = [0, 0];
     for (;;) {
-      const rows = this.#due.all(kind, bound, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
+      const rows = this.#due.all(kind, pinned, owner, at, ref, search.horizon, PORTION) as unknown as DueRow[];
       if (this.#putInPlace(rows)) continue;
       const isEnough = sift(rows, group, search, walk);
       if (isEnough || rows.length < PORTION) {
@@ -176,8 +176,8 @@ export class SqliteWorkflowClaims {
     }
   }
 
-  #lookBehind({ kind, bound, owner }: Group, search: Search): void {
-    const behind = this.#behind.get(kind, bound, owner, search.horizon) as unknown as [number] | undefined;
+  #lookBehind({ kind, pinned, owner }: Group, search: Search): void {
+    const behind = this.#behind.get(kind, pinned, owner, search.horizon) as unknown as [number] | undefined;
     if (behind !== undefined) search.comesAt(behind[0]);
   }
 
@@ -191,14 +191,14 @@ export class SqliteWorkflowClaims {
     return early.length > 0;
   }
 
-  #take({ ref, type, mode, bound: before, binds }: Candidate, request: TaskClaim, now: number): ClaimedTask {
+  #take({ ref, type, mode, pinned: before, nextPin }: Candidate, request: TaskClaim, now: number): ClaimedTask {
     const { namespace, lease } = request;
-    if (binds !== before) for (const bind of this.#bind) bind.run(binds, ref);
+    if (nextPin !== before) for (const pin of this.#pin) pin.run(nextPin, ref);
     this.#lease.run(lease.token, lease.worker, now + lease.leaseMs, modeCode(mode), now, ref);
     const row = this.#task.get(ref) as unknown as TaskRow;
-    const [workflowId, runId, attempt, lost, last, taken, arrived] = row;
-    const [{ token }, bound] = [lease, binds ?? undefined];
-    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
+    const [workflowId, runId, attempt, lost, last, taken, delivered] = row;
+    const [{ token }, pinned] = [lease, nextPin ?? undefined];
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned, last, taken, delivered };
   }
 }
 
@@ -213,15 +213,15 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
       search.comesAt(at);
       return true;
     }
-    const isLeft = group.heldUntil !== undefined && stickyUntil > now;
-    if (isLeft) search.comesAt(Math.min(stickyUntil, group.heldUntil));
+    const isLeft = group.ownedUntil !== undefined && stickyUntil > now;
+    if (isLeft) search.comesAt(Math.min(stickyUntil, group.ownedUntil));
     const mode = modeFor(group, row, search);
     const found = mode === "sticky_hit_expected" ? walk.hits : walk.others;
     if (isLeft || found.length > request.limit) {
       if (++walk.passedOver >= PASSED_OVER) return true;
     } else {
-      const { type, bound, binds } = group;
-      found.push({ ref, at, type, mode, bound, binds });
+      const { type, pinned, nextPin } = group;
+      found.push({ ref, at, type, mode, pinned, nextPin });
     }
     if ((mayHit ? walk.hits : walk.others).length > request.limit) return true;
   }

@@ -1,12 +1,12 @@
 // Event batches of histories: they are appended, read in order, and removed with their run. They never
 // change.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { EventBatch, RunPages } from "../../../ports/store/workflows.ts";
+import type { EventBatch, RunBatches } from "../../../ports/store/workflows.ts";
 import { rowsAsArrays } from "../rows-as-arrays.ts";
 
 type Row = [from: number, count: number, data: string];
 
-export class WorkflowPages {
+export class EventBatches {
   readonly #insert: StatementSync;
   readonly #firstBeyond: StatementSync;
   readonly #read: StatementSync;
@@ -42,17 +42,17 @@ export class WorkflowPages {
     return row?.[0] === data;
   }
 
-  read(ref: number, after: number, bytes: number): RunPages {
+  read(ref: number, after: number, bytes: number): RunBatches {
     const [start] = (this.#firstBeyond.get(ref, after + 1) as unknown as [number] | undefined) ?? [after + 1];
-    const pages: (EventBatch & { readonly from: number })[] = [];
+    const batches: (EventBatch & { readonly from: number })[] = [];
     let left = bytes;
     for (const [from, count, data] of this.#read.iterate(ref, start) as Iterable<unknown> as Iterable<Row>) {
       if (from + count <= after + 1) continue;
       left -= Buffer.byteLength(data);
-      if (left < 0 && pages.length > 0) return { pages, isCut: true };
-      pages.push({ from, count, data });
+      if (left < 0 && batches.length > 0) return { batches, isCut: true };
+      batches.push({ from, count, data });
     }
-    return { pages, isCut: false };
+    return { batches, isCut: false };
   }
 
   drop(ref: number): void {

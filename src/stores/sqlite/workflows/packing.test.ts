@@ -16,16 +16,16 @@ import type {
 } from "../../../ports/store/workflows.ts";
 import { mayRepeat, type Verbs } from "../thread/verbs.ts";
 import {
-  packArrivals,
   packAttachedWorkflows,
   packClaims,
+  packInboxMessages,
   packStartOutcomes,
   packStarts,
   packStepOutcomes,
   packSteps,
-  unpackArrivals,
   unpackAttachedWorkflows,
   unpackClaims,
+  unpackInboxMessages,
   unpackStartOutcomes,
   unpackStarts,
   unpackStepOutcomes,
@@ -43,8 +43,8 @@ const reminder: fc.Arbitrary<ReminderWrite> = record({
   kind: fc.constant("cancel" as const),
   key: record({ namespace: text, type: text, id: text, name: text }),
 });
-const page = record({ count, data: text });
-const arrival: fc.Arbitrary<InboxMessage> = record({
+const eventBatch = record({ count, data: text });
+const message: fc.Arbitrary<InboxMessage> = record({
   namespace: text,
   workflowId: text,
   runId: maybe(text),
@@ -60,14 +60,14 @@ const start: fc.Arbitrary<RunStart> = record({
   type: text,
   queue: text,
   pinned: maybe(text),
-  first: page,
+  first: eventBatch,
   attributes: text,
   memo: text,
   delayMs: count,
   reminders: few(reminder),
   ifClosed: fc.constantFrom("start" as const, "start unless completed" as const, "keep" as const),
   lease: maybe(record({ token: text, worker: text, leaseMs: count })),
-  refusal: maybe(arrival),
+  refusal: maybe(message),
 });
 const ends = ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const;
 const outcome: fc.Arbitrary<TaskOutcome> = fc.oneof(
@@ -79,7 +79,7 @@ const step: fc.Arbitrary<TaskCompletion> = record({
   ref: count,
   token: text,
   last: count,
-  batch: maybe(page),
+  batch: maybe(eventBatch),
   taken: count,
   outcome,
   affinity: maybe(record({ worker: text, ms: count })),
@@ -87,14 +87,14 @@ const step: fc.Arbitrary<TaskCompletion> = record({
   memo: maybe(text),
   reminders: few(reminder),
   starts: few(start),
-  messages: few(arrival),
+  messages: few(message),
 });
 
 test("encoded starts, messages and steps are decoded unchanged", () => {
   fc.assert(
-    fc.property(fc.array(start), fc.array(arrival), fc.array(step), (starts, arrivals, steps) => {
+    fc.property(fc.array(start), fc.array(message), fc.array(step), (starts, messages, steps) => {
       assert.deepEqual(unpackStarts(packStarts(starts)), starts);
-      assert.deepEqual(unpackArrivals(packArrivals(arrivals)), arrivals);
+      assert.deepEqual(unpackInboxMessages(packInboxMessages(messages)), messages);
       assert.deepEqual(unpackSteps(packSteps(steps)), steps);
     }),
   );
@@ -117,10 +117,10 @@ test("outcomes of starts and steps are decoded as they were encoded", () => {
   const started = few(start).chain((starts) => fc.tuple(fc.constant(starts), fc.tuple(...starts.map(outcomeOf))));
   const done = fc
     .tuple(step, started, count, fc.boolean())
-    .map(([one, [starts, outcomes], arrived, isWatched]): [TaskCompletion, CompletionOutcome] => {
+    .map(([one, [starts, outcomes], delivered, isWatched]): [TaskCompletion, CompletionOutcome] => {
       return [
         { ...one, starts },
-        { kind: "done", arrived, starts: outcomes, isWatched },
+        { kind: "done", delivered, starts: outcomes, isWatched },
       ];
     });
   const lost = step.map((one): [TaskCompletion, CompletionOutcome] => [one, { kind: "lost" }]);
@@ -148,7 +148,7 @@ test("claimed tasks are decoded as they were encoded", () => {
     attempt: count,
     last: count,
     taken: count,
-    arrived: count,
+    delivered: count,
     pinned: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });
@@ -167,14 +167,14 @@ test("attached workflows of commits are decoded with their places", () => {
     id: text,
     write: fc.constant({ kind: "keep" as const }),
     starts: maybe(few(start)),
-    messages: maybe(few(arrival)),
+    messages: maybe(few(message)),
   });
   fc.assert(
     fc.property(fc.array(commit), (batch) => {
       const packed = packAttachedWorkflows(batch);
       const expected = batch
-        .map(({ starts = [], messages: arrivals = [] }, place) => ({ place, starts, arrivals }))
-        .filter(({ starts, arrivals }) => starts.length + arrivals.length > 0);
+        .map(({ starts = [], messages = [] }, place) => ({ place, starts, messages }))
+        .filter(({ starts, messages }) => starts.length + messages.length > 0);
       assert.deepEqual(packed === undefined ? [] : unpackAttachedWorkflows(packed), expected);
     }),
   );
@@ -183,7 +183,7 @@ test("attached workflows of commits are decoded with their places", () => {
 test("only a request that is recognised by its id, or harmless, is repeated after an ambiguous end", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "");
   const again = (name: keyof Verbs["workflows"]) => mayRepeat({ feature: "workflows", name, args: [] }, unknown);
-  for (const name of ["start", "deliver", "append", "claim", "renew", "wake", "releaseWorker"] as const) {
+  for (const name of ["start", "deliver", "complete", "claim", "renew", "wake", "releaseWorker"] as const) {
     assert.equal(again(name), true, name);
   }
   for (const name of ["close", "giveBack", "forgetWorker"] as const) assert.equal(again(name), false, name);

@@ -26,7 +26,7 @@ export interface PackedStarts {
 /** Runs to start, and messages to runs. */
 export interface PackedWorkflowRequests {
   readonly starts: PackedStarts;
-  readonly arrivals: Packed;
+  readonly messages: Packed;
 }
 
 /** Steps, and separately their attachments: most have none. */
@@ -44,7 +44,7 @@ export interface PackedAttachedWorkflows extends PackedWorkflowRequests {
   readonly places: readonly number[];
 }
 
-const IS_BOUND = 1;
+const IS_PINNED = 1;
 const HAS_LEASE = 2;
 const HAS_REFUSAL = 4;
 const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
@@ -54,18 +54,18 @@ const IF_CLOSED_UNIT = 8;
 export function packStarts(batch: readonly RunStart[]): PackedStarts {
   const to = new FlatWriter();
   for (const start of batch) {
-    const { pinned: bound, lease, refusal, ifClosed, first, delayMs, reminders } = start;
+    const { pinned, lease, refusal, ifClosed, first, delayMs, reminders } = start;
     const flags =
-      (bound === undefined ? 0 : IS_BOUND) |
+      (pinned === undefined ? 0 : IS_PINNED) |
       (lease === undefined ? 0 : HAS_LEASE) |
       (refusal === undefined ? 0 : HAS_REFUSAL) |
       (IF_CLOSED.indexOf(ifClosed) * IF_CLOSED_UNIT);
     to.next().numbers(flags, first.count, delayMs, reminders.length);
     to.strings(start.namespace, start.workflowId, start.runId, start.type, start.queue);
     to.strings(first.data, start.attributes, start.memo);
-    if (bound !== undefined) to.strings(bound);
+    if (pinned !== undefined) to.strings(pinned);
     if (lease !== undefined) to.numbers(lease.leaseMs).strings(lease.token, lease.worker);
-    if (refusal !== undefined) writeArrival(to, refusal);
+    if (refusal !== undefined) writeInboxMessage(to, refusal);
   }
   return { starts: to.packed(), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
@@ -77,20 +77,20 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
     const key = { namespace: from.string(), workflowId: from.string(), runId: from.string() };
     const [type, queue, data] = [from.string(), from.string(), from.string()];
     const [attributes, memo] = [from.string(), from.string()];
-    const bound = flags & IS_BOUND ? from.string() : undefined;
+    const pinned = flags & IS_PINNED ? from.string() : undefined;
     const lease =
       flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string(), worker: from.string() } : undefined;
     return {
       ...key,
       type,
       queue,
-      pinned: bound,
+      pinned,
       first: { count, data },
       attributes,
       memo,
       delayMs,
       lease,
-      refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
+      refusal: flags & HAS_REFUSAL ? readInboxMessage(from) : undefined,
       ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
       reminders: writes.take(attached),
     };
@@ -122,7 +122,7 @@ const IS_CERTAIN = 1;
 const GOES_ALONG = 2;
 const WAKES = 4;
 
-function writeArrival(
+function writeInboxMessage(
   to: FlatWriter,
   { namespace, workflowId, runId, key, data, goesAlong, wakes }: InboxMessage,
 ): void {
@@ -131,7 +131,7 @@ function writeArrival(
   if (runId !== undefined) to.strings(runId);
 }
 
-function readArrival(from: FlatReader): InboxMessage {
+function readInboxMessage(from: FlatReader): InboxMessage {
   const flags = from.number();
   const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
   const runId = flags & IS_CERTAIN ? from.string() : undefined;
@@ -139,15 +139,15 @@ function readArrival(from: FlatReader): InboxMessage {
   return { namespace, workflowId, runId, key, data, goesAlong, wakes };
 }
 
-export function packArrivals(batch: readonly InboxMessage[]): Packed {
+export function packInboxMessages(batch: readonly InboxMessage[]): Packed {
   const to = new FlatWriter();
-  for (const arrival of batch) writeArrival(to.next(), arrival);
+  for (const message of batch) writeInboxMessage(to.next(), message);
   return to.packed();
 }
 
-export const unpackArrivals = (packed: Packed): InboxMessage[] => new FlatReader(packed).all(readArrival);
+export const unpackInboxMessages = (packed: Packed): InboxMessage[] => new FlatReader(packed).all(readInboxMessage);
 
-const HAS_PAGE = 1;
+const HAS_BATCH = 1;
 const HAS_AFFINITY = 2;
 const HAS_ATTRIBUTES = 4;
 const HAS_MEMO = 8;
@@ -159,20 +159,20 @@ const OUTCOMES_UNIT = 32;
 export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
   const to = new FlatWriter();
   for (const step of batch) {
-    const { batch: page, outcome, affinity, attributes, memo, reminders, starts, messages: arrivals } = step;
+    const { batch: events, outcome, affinity, attributes, memo, reminders, starts, messages } = step;
     const flags =
-      (page === undefined ? 0 : HAS_PAGE) |
+      (events === undefined ? 0 : HAS_BATCH) |
       (affinity === undefined ? 0 : HAS_AFFINITY) |
       (attributes === undefined ? 0 : HAS_ATTRIBUTES) |
       (memo === undefined ? 0 : HAS_MEMO) |
       (hasAttached(step) ? BRINGS : 0) |
       (OUTCOMES.indexOf(outcome.kind) * OUTCOMES_UNIT);
     to.next().numbers(flags, step.ref, step.last, step.taken).strings(step.token);
-    if (page !== undefined) to.numbers(page.count).strings(page.data);
+    if (events !== undefined) to.numbers(events.count).strings(events.data);
     if (affinity !== undefined) to.numbers(affinity.ms).strings(affinity.worker);
     if (attributes !== undefined) to.strings(attributes);
     if (memo !== undefined) to.strings(memo);
-    if (hasAttached(step)) to.numbers(reminders.length, starts.length, arrivals.length);
+    if (hasAttached(step)) to.numbers(reminders.length, starts.length, messages.length);
     if (outcome.kind === "keep") to.numbers(outcome.leaseMs);
     if (outcome.kind === "close") to.numbers(statusCode(outcome.status)).strings(outcome.result);
   }
@@ -180,28 +180,28 @@ export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
   return { steps: to.packed(), attached: attached.length === 0 ? undefined : packAttached(attached) };
 }
 
-const hasAttached = ({ reminders, starts, messages: arrivals }: TaskCompletion): boolean =>
-  reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
+const hasAttached = ({ reminders, starts, messages }: TaskCompletion): boolean =>
+  reminders.length > 0 || starts.length > 0 || messages.length > 0;
 
 function packAttached(batch: readonly TaskCompletion[]): PackedSteps["attached"] {
-  return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
+  return { ...packRequests(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
 
-function packErrands(batch: readonly Pick<Commit, "starts" | "messages">[]): PackedWorkflowRequests {
+function packRequests(batch: readonly Pick<Commit, "starts" | "messages">[]): PackedWorkflowRequests {
   return {
     starts: packStarts(batch.flatMap(({ starts = [] }) => starts)),
-    arrivals: packArrivals(batch.flatMap(({ messages: arrivals = [] }) => arrivals)),
+    messages: packInboxMessages(batch.flatMap(({ messages = [] }) => messages)),
   };
 }
 
 export function unpackSteps({ steps, attached }: PackedSteps): TaskCompletion[] {
   const writes = new Portions(attached === undefined ? [] : unpackWrites(attached.reminders));
   const starts = new Portions(attached === undefined ? [] : unpackStarts(attached.starts));
-  const arrivals = new Portions(attached === undefined ? [] : unpackArrivals(attached.arrivals));
+  const messages = new Portions(attached === undefined ? [] : unpackInboxMessages(attached.messages));
   return new FlatReader(steps).all((from): TaskCompletion => {
     const flags = from.number();
     const [ref, last, taken, token] = [from.number(), from.number(), from.number(), from.string()];
-    const page = flags & HAS_PAGE ? { count: from.number(), data: from.string() } : undefined;
+    const events = flags & HAS_BATCH ? { count: from.number(), data: from.string() } : undefined;
     const affinity = flags & HAS_AFFINITY ? { ms: from.number(), worker: from.string() } : undefined;
     const attributes = flags & HAS_ATTRIBUTES ? from.string() : undefined;
     const memo = flags & HAS_MEMO ? from.string() : undefined;
@@ -211,13 +211,13 @@ export function unpackSteps({ steps, attached }: PackedSteps): TaskCompletion[] 
       last,
       taken,
       token,
-      batch: page,
+      batch: events,
       affinity,
       attributes,
       memo,
       reminders: writes.take(isBringing ? from.number() : 0),
       starts: starts.take(isBringing ? from.number() : 0),
-      messages: arrivals.take(isBringing ? from.number() : 0),
+      messages: messages.take(isBringing ? from.number() : 0),
       outcome: readTaskOutcome(from, OUTCOMES[Math.floor(flags / OUTCOMES_UNIT)] as TaskOutcome["kind"]),
     };
   });
@@ -240,7 +240,7 @@ export function packStepOutcomes(outcomes: readonly CompletionOutcome[]): Packed
       to.numbers(LOST);
       continue;
     }
-    to.numbers(outcome.arrived, outcome.isWatched ? 1 : 0);
+    to.numbers(outcome.delivered, outcome.isWatched ? 1 : 0);
     for (const start of outcome.starts) writeOutcome(to, start);
   }
   return to.packed();
@@ -248,37 +248,37 @@ export function packStepOutcomes(outcomes: readonly CompletionOutcome[]): Packed
 
 export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletion[]): CompletionOutcome[] {
   return new FlatReader(answer).all((from, place): CompletionOutcome => {
-    const arrived = from.number();
-    if (arrived === LOST) return { kind: "lost" };
+    const delivered = from.number();
+    if (delivered === LOST) return { kind: "lost" };
     const isWatched = from.number() === 1;
     const starts = (batch[place] as TaskCompletion).starts.map((start) => readOutcome(from, start));
-    return { kind: "done", arrived, starts, isWatched };
+    return { kind: "done", delivered, starts, isWatched };
   });
 }
 
 /** `undefined` when no commit has attachments, which is nearly always. */
 export function packAttachedWorkflows(batch: readonly Commit[]): PackedAttachedWorkflows | undefined {
-  if (batch.every(({ starts, messages: arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
-  const places = batch.flatMap(({ starts = [], messages: arrivals = [] }, place) => {
-    return starts.length + arrivals.length === 0 ? [] : [place, starts.length, arrivals.length];
+  if (batch.every(({ starts, messages }) => starts === undefined && messages === undefined)) return undefined;
+  const places = batch.flatMap(({ starts = [], messages = [] }, place) => {
+    return starts.length + messages.length === 0 ? [] : [place, starts.length, messages.length];
   });
-  return { places, ...packErrands(batch) };
+  return { places, ...packRequests(batch) };
 }
 
 /** The starts and messages of one commit. */
 export interface AttachedWorkflows {
   readonly place: number;
   readonly starts: readonly RunStart[];
-  readonly arrivals: readonly InboxMessage[];
+  readonly messages: readonly InboxMessage[];
 }
 
 export function unpackAttachedWorkflows(attachedWorkflows: PackedAttachedWorkflows): AttachedWorkflows[] {
   const starts = new Portions(unpackStarts(attachedWorkflows.starts));
-  const arrivals = new Portions(unpackArrivals(attachedWorkflows.arrivals));
+  const messages = new Portions(unpackInboxMessages(attachedWorkflows.messages));
   const all: AttachedWorkflows[] = [];
   for (let i = 0; i < attachedWorkflows.places.length; i += 3) {
     const [place, begins, sends] = attachedWorkflows.places.slice(i, i + 3) as [number, number, number];
-    all.push({ place, starts: starts.take(begins), arrivals: arrivals.take(sends) });
+    all.push({ place, starts: starts.take(begins), messages: messages.take(sends) });
   }
   return all;
 }
@@ -291,11 +291,11 @@ export interface ClaimsAnswer extends Packed {
 export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
   const to = new FlatWriter();
   for (const task of tasks) {
-    const { ref, attempt, lost, mode, pinned: bound, last, taken, arrived } = task;
+    const { ref, attempt, lost, mode, pinned, last, taken, delivered } = task;
     const place = types.findIndex(({ type }) => type === task.type);
-    to.next().numbers(ref, place, attempt, lost, modeCode(mode), last, taken, arrived);
-    to.strings(task.workflowId, task.runId).numbers(bound === undefined ? 0 : IS_BOUND);
-    if (bound !== undefined) to.strings(bound);
+    to.next().numbers(ref, place, attempt, lost, modeCode(mode), last, taken, delivered);
+    to.strings(task.workflowId, task.runId).numbers(pinned === undefined ? 0 : IS_PINNED);
+    if (pinned !== undefined) to.strings(pinned);
   }
   return { now, next, ...to.packed() };
 }
@@ -303,11 +303,11 @@ export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClai
 export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
   const tasks = new FlatReader(answer).all((from): ClaimedTask => {
     const [ref, type, attempt, lost] = [from.number(), types[from.number()]!.type, from.number(), from.number()];
-    const [mode, last, taken, arrived] = [replayModeOf(from.number()), from.number(), from.number(), from.number()];
+    const [mode, last, taken, delivered] = [replayModeOf(from.number()), from.number(), from.number(), from.number()];
     const [workflowId, runId] = [from.string(), from.string()];
-    const bound = from.number() === IS_BOUND ? from.string() : undefined;
+    const pinned = from.number() === IS_PINNED ? from.string() : undefined;
     const { token } = lease;
-    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned, last, taken, delivered };
   });
   return { now: answer.now, tasks, next: answer.next };
 }

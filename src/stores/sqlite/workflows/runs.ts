@@ -31,12 +31,12 @@ export interface EndedRow {
   readonly status: number;
   readonly token: string | null;
   readonly last: number;
-  readonly arrived: number;
+  readonly delivered: number;
   readonly isWatched: boolean;
 }
 
 type HeadRow = [ref: number, status: number, runId: string];
-type EndRow = [status: number, token: string | null, last: number, arrived: number, watched: number];
+type EndRow = [status: number, token: string | null, last: number, delivered: number, watched: number];
 
 export class WorkflowRuns {
   readonly #tasks: WorkflowTasks;
@@ -99,8 +99,8 @@ export class WorkflowRuns {
   }
 
   put(start: RunStart, kind: number, now: number): number {
-    const { namespace, workflowId, runId, pinned: bound, attributes, memo } = start;
-    const values = [kind, RUNNING, now, namespace, workflowId, runId, bound ?? null, attributes, memo] as const;
+    const { namespace, workflowId, runId, pinned, attributes, memo } = start;
+    const values = [kind, RUNNING, now, namespace, workflowId, runId, pinned ?? null, attributes, memo] as const;
     return Number(this.#insert.run(...values).lastInsertRowid);
   }
 
@@ -109,19 +109,19 @@ export class WorkflowRuns {
   }
 
   /** `task` has the values at the end of the run. */
-  end(ref: number, task: Pick<TaskRow, "last" | "bytes" | "arrived" | "isWatched">, end: RunClosing): void {
+  end(ref: number, task: Pick<TaskRow, "last" | "bytes" | "delivered" | "isWatched">, end: RunClosing): void {
     const { status, result, token, now } = end;
-    const { last, bytes, arrived, isWatched } = task;
-    this.#end.run(status, now, result, token, last, bytes, arrived, isWatched ? 1 : 0, ref);
+    const { last, bytes, delivered, isWatched } = task;
+    this.#end.run(status, now, result, token, last, bytes, delivered, isWatched ? 1 : 0, ref);
     this.#tasks.drop(ref);
-    if (arrived > 0) this.#inbox.drop(ref, arrived);
+    if (delivered > 0) this.#inbox.drop(ref, delivered);
   }
 
   ended(ref: number): EndedRow | undefined {
     const row = this.#ended.get(ref) as unknown as EndRow | undefined;
     if (row === undefined) return undefined;
-    const [status, token, last, arrived, watched] = row;
-    return { status, token, last, arrived, isWatched: watched === 1 };
+    const [status, token, last, delivered, watched] = row;
+    return { status, token, last, delivered, isWatched: watched === 1 };
   }
 }
 

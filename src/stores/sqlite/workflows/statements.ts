@@ -7,7 +7,7 @@ import type { ReminderStatements } from "../reminders/statements.ts";
 import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { SqliteWorkflowClaims } from "./claims.ts";
 import { RUNNING, statusOf } from "./codes.ts";
-import { WorkflowPages } from "./event-batches.ts";
+import { EventBatches } from "./event-batches.ts";
 import { WorkflowInbox } from "./inbox.ts";
 import { WorkflowKinds } from "./kinds.ts";
 import { SqliteWorkflowListing } from "./listing.ts";
@@ -27,7 +27,7 @@ type EndRow = [ref: number, status: number, result: string, runId: string];
 export class WorkflowStatements {
   readonly tasks: WorkflowTasks;
   readonly runs: WorkflowRuns;
-  readonly pages: WorkflowPages;
+  readonly batches: EventBatches;
   readonly inbox: WorkflowInbox;
   readonly steps: SqliteWorkflowSteps;
   readonly claims: SqliteWorkflowClaims;
@@ -43,15 +43,15 @@ export class WorkflowStatements {
     const kinds = new WorkflowKinds(db);
     this.tasks = new WorkflowTasks(db);
     this.inbox = new WorkflowInbox(db);
-    this.pages = new WorkflowPages(db);
+    this.batches = new EventBatches(db);
     this.runs = new WorkflowRuns(db, this.tasks, this.inbox);
-    const [tasks, inbox, pages, runs] = [this.tasks, this.inbox, this.pages, this.runs];
-    this.steps = new SqliteWorkflowSteps({ kinds, runs, tasks, pages, inbox, reminders });
+    const [tasks, inbox, batches, runs] = [this.tasks, this.inbox, this.batches, this.runs];
+    this.steps = new SqliteWorkflowSteps({ kinds, runs, tasks, batches, inbox, reminders });
     this.workers = new SqliteWorkflowWorkers(db);
     this.claims = new SqliteWorkflowClaims(db, this.workers);
     this.release = new SqliteWorkflowRelease(db);
     this.listing = new SqliteWorkflowListing(db, kinds, runs);
-    this.pruning = new WorkflowPruning(db, kinds, pages);
+    this.pruning = new WorkflowPruning(db, kinds, batches);
     // By primary key.
     this.#ends = asArrays(
       `SELECT ref, status, result, run_id FROM workflow_runs
@@ -75,7 +75,7 @@ export class WorkflowStatements {
       now,
     );
     this.steps.deliver(
-      attachedWorkflows.flatMap(({ arrivals }) => arrivals),
+      attachedWorkflows.flatMap(({ messages }) => messages),
       now,
     );
   }

@@ -15,7 +15,7 @@ import type {
 import { LEASED, READY } from "../../task-states.ts";
 import type { ReminderStatements } from "../reminders/statements.ts";
 import { COMPLETED, RUNNING, statusCode, statusOf } from "./codes.ts";
-import type { WorkflowPages } from "./event-batches.ts";
+import type { EventBatches } from "./event-batches.ts";
 import type { WorkflowInbox } from "./inbox.ts";
 import type { WorkflowKinds } from "./kinds.ts";
 import type { RunClosing, RunHead, WorkflowRuns } from "./runs.ts";
@@ -25,7 +25,7 @@ export interface WorkflowTables {
   readonly kinds: WorkflowKinds;
   readonly runs: WorkflowRuns;
   readonly tasks: WorkflowTasks;
-  readonly pages: WorkflowPages;
+  readonly batches: EventBatches;
   readonly inbox: WorkflowInbox;
   readonly reminders: ReminderStatements;
 }
@@ -45,26 +45,26 @@ export class SqliteWorkflowSteps {
   }
 
   deliver(batch: readonly InboxMessage[], now: number): DeliveryOutcome[] {
-    return batch.map((arrival) => this.#arrive(arrival, now));
+    return batch.map((message) => this.#deliver(message, now));
   }
 
-  append(batch: readonly TaskCompletion[], now: number): CompletionOutcome[] {
+  complete(batch: readonly TaskCompletion[], now: number): CompletionOutcome[] {
     const writes: ReminderWrite[] = [];
-    const outcomes = batch.map((step) => this.#append(step, writes, now));
+    const outcomes = batch.map((step) => this.#complete(step, writes, now));
     this.#remind(writes, now);
     return outcomes;
   }
 
-  close({ status, batch: page, result, reminders, messages: arrivals, ...key }: Closing, now: number): boolean {
-    const { runs, pages, tasks } = this.#tables;
+  close({ status, batch, result, reminders, messages, ...key }: Closing, now: number): boolean {
+    const { runs, batches, tasks } = this.#tables;
     const run = runs.find(key);
     const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
     if (run === undefined || task === undefined) return false;
-    const bytes = task.bytes + pages.put(run.ref, task.last + 1, page);
+    const bytes = task.bytes + batches.put(run.ref, task.last + 1, batch);
     const end: RunClosing = { status: statusCode(status), result, token: null, now };
-    runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
+    runs.end(run.ref, { ...task, last: task.last + batch.count, bytes }, end);
     this.#remind(reminders, now);
-    this.deliver(arrivals, now);
+    this.deliver(messages, now);
     return true;
   }
 
@@ -74,7 +74,7 @@ export class SqliteWorkflowSteps {
 
   /** `writes` collects the reminders that the batch has to write. */
   #start(start: RunStart, writes: ReminderWrite[], now: number): StartOutcome {
-    const { runs, kinds, pages, tasks } = this.#tables;
+    const { runs, kinds, batches, tasks } = this.#tables;
     const latest = runs.latest(start);
     if (latest !== undefined) {
       const same = this.#startedAs(start, latest);
@@ -83,7 +83,7 @@ export class SqliteWorkflowSteps {
     }
     const kind = kinds.make(start.namespace, start.queue, start.type);
     const ref = runs.put(start, kind, now);
-    tasks.put(ref, kind, pages.put(ref, 1, start.first), start, now);
+    tasks.put(ref, kind, batches.put(ref, 1, start.first), start, now);
     for (const write of start.reminders) writes.push(write);
     return { ref, runId: start.runId, status: "running", isNew: true };
   }
@@ -93,33 +93,33 @@ export class SqliteWorkflowSteps {
     return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
   }
 
-  #arrive(arrival: InboxMessage, now: number): DeliveryOutcome {
+  #deliver(message: InboxMessage, now: number): DeliveryOutcome {
     const { runs, tasks, inbox } = this.#tables;
-    const head = runs.find(arrival);
+    const head = runs.find(message);
     const task = head?.status === RUNNING ? tasks.read(head.ref) : undefined;
     if (head === undefined || task === undefined) {
       return { kind: "closed", status: head === undefined ? undefined : statusOf(head.status) };
     }
     const { ref, runId } = head;
-    const number = task.arrived + 1;
-    if (arrival.wakes === true && task.state === READY && task.at > now) tasks.wake(ref, now);
-    if (!inbox.put(ref, number, arrival)) {
-      return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, arrival.key) };
+    const number = task.delivered + 1;
+    if (message.wakes === true && task.state === READY && task.at > now) tasks.wake(ref, now);
+    if (!inbox.put(ref, number, message)) {
+      return { kind: "delivered", ref, runId, number: inbox.numberOf(ref, message.key) };
     }
-    tasks.arrive(ref, task, number, now);
-    return { kind: "arrived", ref, runId, number };
+    tasks.setDelivered(ref, task, number, now);
+    return { kind: "delivered", ref, runId, number };
   }
 
-  #append(step: TaskCompletion, writes: ReminderWrite[], now: number): CompletionOutcome {
+  #complete(step: TaskCompletion, writes: ReminderWrite[], now: number): CompletionOutcome {
     const { runs, tasks, inbox } = this.#tables;
     const { ref, outcome } = step;
     const task = tasks.read(ref);
-    if (task === undefined) return this.#appendToEnded(step);
+    if (task === undefined) return this.#completeEnded(step);
     const { isWatched } = task;
     if (task.state !== LEASED || task.token !== step.token || task.last !== step.last) {
       const isAsLeft = outcome.kind !== "close" && (task.state === LEASED) === (outcome.kind === "keep");
       if (!isAsLeft || !this.#isLast(step, task)) return { kind: "lost" };
-      return { kind: "done", arrived: task.arrived, starts: this.#startedBefore(step), isWatched };
+      return { kind: "done", delivered: task.delivered, starts: this.#startedBefore(step), isWatched };
     }
     const left = outcome.kind === "close" && outcome.status === "continued" ? inbox.left(ref, step.taken) : [];
     this.#write(step, task, now);
@@ -128,19 +128,19 @@ export class SqliteWorkflowSteps {
     // The step may start its own workflow anew, so this comes after the run has its outcome.
     const starts = step.starts.map((start) => this.#start(start, writes, now));
     for (const [i, { refusal }] of step.starts.entries()) {
-      if (refusal !== undefined && !starts[i]!.isNew) this.#arrive(refusal, now);
+      if (refusal !== undefined && !starts[i]!.isNew) this.#deliver(refusal, now);
     }
-    for (const arrival of step.messages) this.#arrive(arrival, now);
+    for (const message of step.messages) this.#deliver(message, now);
     // The run that continues this one is the open one by now.
-    for (const one of left) this.#arrive({ ...runs.keyOf(ref), runId: undefined, ...one }, now);
-    return { kind: "done", arrived: task.arrived, starts, isWatched };
+    for (const one of left) this.#deliver({ ...runs.keyOf(ref), runId: undefined, ...one }, now);
+    return { kind: "done", delivered: task.delivered, starts, isWatched };
   }
 
   #write(step: TaskCompletion, task: TaskRow, now: number): void {
-    const { runs, tasks, pages, inbox } = this.#tables;
-    const { ref, batch: page, outcome, affinity } = step;
-    const last = task.last + (page?.count ?? 0);
-    const bytes = task.bytes + (page === undefined ? 0 : pages.put(ref, task.last + 1, page));
+    const { runs, tasks, batches, inbox } = this.#tables;
+    const { ref, batch, outcome, affinity } = step;
+    const last = task.last + (batch?.count ?? 0);
+    const bytes = task.bytes + (batch === undefined ? 0 : batches.put(ref, task.last + 1, batch));
     const taken = Math.max(task.taken, step.taken);
     if (outcome.kind === "close") {
       const end: RunClosing = { status: statusCode(outcome.status), result: outcome.result, token: step.token, now };
@@ -150,16 +150,16 @@ export class SqliteWorkflowSteps {
     if (taken > task.taken) inbox.drop(ref, taken);
     const row = { last, bytes, taken, affinity };
     if (outcome.kind === "keep") tasks.keep(ref, task, row, outcome.leaseMs, now);
-    else tasks.rest(ref, task.arrived, row, now);
+    else tasks.rest(ref, task.delivered, row, now);
   }
 
   /** The run is closed: perhaps this very step has closed it. */
-  #appendToEnded(step: TaskCompletion): CompletionOutcome {
+  #completeEnded(step: TaskCompletion): CompletionOutcome {
     const run = this.#tables.runs.ended(step.ref);
     const isAsLeft = step.outcome.kind === "close" && run?.status === statusCode(step.outcome.status);
     if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
-    const { arrived, isWatched } = run;
-    return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
+    const { delivered, isWatched } = run;
+    return { kind: "done", delivered, starts: this.#startedBefore(step), isWatched };
   }
 
   /**
@@ -167,11 +167,11 @@ export class SqliteWorkflowSteps {
    * history ends with the event batch of this step.
    */
   #isLast(
-    { ref, token, last, batch: page }: TaskCompletion,
+    { ref, token, last, batch }: TaskCompletion,
     did: { readonly token: string | null; readonly last: number },
   ): boolean {
-    if (did.token !== token || did.last !== last + (page?.count ?? 0)) return false;
-    return page === undefined || this.#tables.pages.isAt(ref, last + 1, page);
+    if (did.token !== token || did.last !== last + (batch?.count ?? 0)) return false;
+    return batch === undefined || this.#tables.batches.isAt(ref, last + 1, batch);
   }
 
   /**

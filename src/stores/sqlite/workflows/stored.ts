@@ -13,7 +13,7 @@ export const STORED = `SELECT r.ref, r.namespace, workflow_id, run_id, k.type, k
 
 type RunRow = [
   ...[ref: number, namespace: string, workflowId: string, runId: string, type: string, queue: string],
-  ...[bound: string | null, status: number, attributes: string, memo: string, startedAt: number],
+  ...[pinned: string | null, status: number, attributes: string, memo: string, startedAt: number],
   ...[closedAt: number | null, result: string | null, events: number, bytes: number],
 ];
 type TaskRow = [
@@ -27,7 +27,7 @@ const RUN_COLUMNS = 15;
 export type StoredRow = [...RunRow, ...(TaskRow | NoTask)];
 
 export function storedOf(row: StoredRow): StoredRun {
-  const [ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo, ...more] =
+  const [ref, namespace, workflowId, runId, type, queue, pinned, status, attributes, memo, ...more] =
     row as unknown as RunRow;
   const [startedAt, closedAt, result, events, bytes] = more;
   const task = row[RUN_COLUMNS] === null ? undefined : (row.slice(RUN_COLUMNS) as TaskRow);
@@ -38,7 +38,7 @@ export function storedOf(row: StoredRow): StoredRun {
     runId,
     type,
     queue,
-    pinned: bound ?? undefined,
+    pinned: pinned ?? undefined,
     status: statusOf(status),
     attributes,
     memo,

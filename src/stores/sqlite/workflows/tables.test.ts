@@ -13,14 +13,14 @@ import type { Store } from "../../../ports/store/store.ts";
 import { assertAbout, setOf } from "../../contract/reminders-shared.contract.ts";
 import { actor, commitOf, take, whole } from "../../contract/shared.contract.ts";
 import {
+  batchOf,
   closeAs,
   further,
   HOUR,
-  heldOf,
   KEEP,
   lease,
+  leasedOf,
   MINUTE,
-  page,
   Site,
 } from "../../contract/workflows-shared.contract.ts";
 import { openSqliteStore, SqliteStore } from "../sqlite-store.ts";
@@ -57,10 +57,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
 
     test("a holder that renews its lease leaves the index alone, and a claim that reads it too early corrects the time", async () => {
       const it = site();
-      let held = await it.held("a", { lease: lease("w1", MINUTE) });
+      let held = await it.leased("a", { lease: lease("w1", MINUTE) });
       const first = at(held.ref);
       for (let i = 0; i < 3; i++) {
-        await it.append(held, { batch: page("more"), outcome: KEEP });
+        await it.complete(held, { batch: batchOf("more"), outcome: KEEP });
         held = further(held, 1);
       }
       assert.deepEqual(await it.workflows.renew([held], HOUR), []);
@@ -74,9 +74,9 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
 
     test("a task that was claimed for long and kept for a moment is free after that moment", async () => {
       const it = site();
-      const kept = await it.held("kept", { lease: lease("w1", 9 * HOUR) });
-      const renewed = await it.held("renewed", { lease: lease("w1", 9 * HOUR) });
-      await it.append(kept, { outcome: { kind: "keep", leaseMs: MINUTE } });
+      const kept = await it.leased("kept", { lease: lease("w1", 9 * HOUR) });
+      const renewed = await it.leased("renewed", { lease: lease("w1", 9 * HOUR) });
+      await it.complete(kept, { outcome: { kind: "keep", leaseMs: MINUTE } });
       await it.workflows.renew([renewed], MINUTE);
       assert.deepEqual(await it.ids(), []);
       passes(2 * MINUTE);
@@ -117,9 +117,11 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const starts = Array.from({ length: 1_500 }, (_, i) => it.startOf(`${i}`, { lease: own }));
       const outcomes = await it.workflows.start(starts);
       const affinity = { worker: "owner", ms: HOUR };
-      const steps = outcomes.map(({ ref }) => it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }));
-      await it.workflows.append(steps);
-      await it.workflows.deliver(starts.map(({ workflowId }) => it.arrivalOf(workflowId)));
+      const steps = outcomes.map(({ ref }) =>
+        it.completionOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }),
+      );
+      await it.workflows.complete(steps);
+      await it.workflows.deliver(starts.map(({ workflowId }) => it.messageTo(workflowId)));
       await it.start("free");
       const { tasks, next, now } = await it.claim({ worker: "w2", limit: 5_000 });
       assert.deepEqual([tasks.length, tasks[0]?.workflowId], [1, "free"]);
@@ -137,16 +139,16 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     test("no row of a run stays when the run is removed", async () => {
       const it = site();
       const before = rows();
-      const step = { batch: page("2"), outcome: closeAs() };
-      await it.append(await it.held("closed"), step);
-      const held = await it.held("with an inbox");
-      await it.workflows.deliver(["1", "2", "3"].map((key) => it.arrivalOf("with an inbox", key)));
-      await it.append(held, { ...step, taken: 2 });
+      const step = { batch: batchOf("2"), outcome: closeAs() };
+      await it.complete(await it.leased("closed"), step);
+      const held = await it.leased("with an inbox");
+      await it.workflows.deliver(["1", "2", "3"].map((key) => it.messageTo("with an inbox", key)));
+      await it.complete(held, { ...step, taken: 2 });
       await it.start("terminated");
-      await it.arrive("terminated");
+      await it.deliver("terminated");
       await it.workflows.close(it.closing("terminated"));
       await it.start("replaced");
-      await it.arrive("replaced");
+      await it.deliver("replaced");
       await it.workflows.close(it.closing("replaced"));
       await it.start("replaced");
       await it.workflows.close(it.closing("replaced"));
@@ -163,15 +165,15 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
 
     test("a batch of steps with an invalid one is not applied at all", async () => {
       const it = site();
-      const [a, b] = [await it.held("a"), await it.held("b")];
+      const [a, b] = [await it.leased("a"), await it.leased("b")];
       const before = rows();
       const batch = [
-        it.appendOf(a, { batch: page("2"), starts: [it.startOf("child")], messages: [it.arrivalOf("b")] }),
-        it.appendOf(b, { batch: { count: Number.NaN, data: "x" } }),
+        it.completionOf(a, { batch: batchOf("2"), starts: [it.startOf("child")], messages: [it.messageTo("b")] }),
+        it.completionOf(b, { batch: { count: Number.NaN, data: "x" } }),
       ];
-      await assert.rejects(it.workflows.append(batch), { name: "LimpetError" });
+      await assert.rejects(it.workflows.complete(batch), { name: "LimpetError" });
       assert.deepEqual(rows(), before);
-      assert.equal((await it.append(a, { batch: page("2") })).kind, "done");
+      assert.equal((await it.complete(a, { batch: batchOf("2") })).kind, "done");
     });
   });
 
@@ -220,8 +222,8 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
         other.prepare("UPDATE workflow_tasks SET ref = 2000000 + ref WHERE ref = ?").run(outcomes[49]!.ref);
         const affinity = { worker: "w1", ms: HOUR };
         const refs = outcomes.map(({ ref }, i) => (i === 49 ? 2_000_000 + ref : ref));
-        const steps = refs.map((ref) => it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }));
-        await it.workflows.append(steps);
+        const steps = refs.map((ref) => it.completionOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }));
+        await it.workflows.complete(steps);
         assert.deepEqual(await it.workflows.stickiness(it.namespace), { runs: 50, ready: 0, leased: 0, owned: 0 });
       } finally {
         other.exec("DELETE FROM workflow_tasks WHERE ref > 1000000");
@@ -247,12 +249,12 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     test("workflow starts, messages, steps, claims and commits that wait together see each other in the order they were sent", async () => {
       const it = site();
       const alice = await take(store, actor("alice", it.namespace));
-      const [held, rests] = [await it.held("a"), await it.held("b")];
+      const [held, rests] = [await it.leased("a"), await it.leased("b")];
       const results = await together(() => [
-        it.append(held, { batch: page("2"), messages: [it.arrivalOf("b", "from a")] }).then(({ kind }) => kind),
-        it.append(rests, { batch: page("2") }).then((outcome) => outcome.kind === "done" && outcome.arrived),
+        it.complete(held, { batch: batchOf("2"), messages: [it.messageTo("b", "from a")] }).then(({ kind }) => kind),
+        it.complete(rests, { batch: batchOf("2") }).then((outcome) => outcome.kind === "done" && outcome.delivered),
         it.ids(),
-        store.commit([{ ...commitOf(alice, whole("1")), starts: [it.startOf("c")], messages: [it.arrivalOf("a")] }]),
+        store.commit([{ ...commitOf(alice, whole("1")), starts: [it.startOf("c")], messages: [it.messageTo("a")] }]),
         it.ids(),
         it.ids(),
       ]);
@@ -262,15 +264,15 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
 
     test("an invalid workflow request fails alone, and the others are applied once", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       const timer = setOf(it.place.key("timer"), { isNew: true });
       const results = await together(() => [
-        it.append(held, { batch: page("2"), outcome: KEEP, reminders: [timer] }).then(({ kind }) => kind),
+        it.complete(held, { batch: batchOf("2"), outcome: KEEP, reminders: [timer] }).then(({ kind }) => kind),
         it.start("b", { delayMs: Number.NaN }),
-        it.arrive("a", "k").then(({ kind }) => kind),
+        it.deliver("a", "k").then(({ kind }) => kind),
         it.workflows.close(it.closing("nobody")),
       ]);
-      assert.deepEqual(results, ["done", "STORE_UNAVAILABLE", "arrived", false]);
+      assert.deepEqual(results, ["done", "STORE_UNAVAILABLE", "delivered", false]);
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
       assert.deepEqual([await it.reminders(), (await it.task("a")).arrived], [["timer"], 1]);
       assert.equal(await it.workflows.find(it.key("b")), undefined);
@@ -292,15 +294,15 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       });
       const restarted = new SqliteStore(file, link);
       const it = new Site(restarted);
-      const held = await it.held("a");
+      const held = await it.leased("a");
       await it.start("ready");
       const [unknown, unavailable] = [{ code: "COMMIT_UNKNOWN" }, { code: "STORE_UNAVAILABLE" }];
-      const [start, arrival] = [it.startOf("b"), it.arrivalOf("a")];
-      const step = it.appendOf(held, { batch: page("2") });
+      const [start, message] = [it.startOf("b"), it.messageTo("a")];
+      const step = it.completionOf(held, { batch: batchOf("2") });
       other.exec("BEGIN IMMEDIATE");
       const lost = Promise.all([
         assert.rejects(it.send(start), unknown),
-        assert.rejects(it.workflows.deliver([arrival]), unknown),
+        assert.rejects(it.workflows.deliver([message]), unknown),
         assert.rejects(it.step(step), unknown),
         assert.rejects(it.workflows.close(it.closing("a")), unknown),
         assert.rejects(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]), unknown),
@@ -312,7 +314,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       await lost;
       other.exec("ROLLBACK");
       assert.deepEqual([(await it.send(start)).isNew, (await it.step(step)).kind], [true, "done"]);
-      assert.equal((await it.workflows.deliver([arrival]))[0]?.kind, "arrived");
+      assert.equal((await it.workflows.deliver([message]))[0]?.kind, "delivered");
       assert.deepEqual((await it.ids()).sort(), ["a", "b", "ready"]);
       assert.equal(workers.length, 2);
       await restarted.close();
@@ -332,8 +334,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
           for (;;) {
             const { tasks } = await mine.claim({ worker: `w${i}`, limit: 7 });
             if (tasks.length === 0) return;
-            const steps = tasks.map((task) => mine.appendOf(heldOf(task), { batch: page("2"), outcome: closeAs() }));
-            const outcomes = await mine.workflows.append(steps);
+            const steps = tasks.map((task) =>
+              mine.completionOf(leasedOf(task), { batch: batchOf("2"), outcome: closeAs() }),
+            );
+            const outcomes = await mine.workflows.complete(steps);
             assert.ok(outcomes.every(({ kind }) => kind === "done"));
             done.push(...tasks.map(({ workflowId }) => workflowId));
           }

@@ -15,7 +15,7 @@ export interface TaskRow {
   readonly at: number;
   readonly last: number;
   readonly bytes: number;
-  readonly arrived: number;
+  readonly delivered: number;
   readonly taken: number;
   readonly isWatched: boolean;
   readonly stickyWorker: string | null;
@@ -37,7 +37,7 @@ export class WorkflowTasks {
   readonly #keep: StatementSync;
   readonly #keepAnew: StatementSync;
   readonly #rest: StatementSync;
-  readonly #arrived: StatementSync;
+  readonly #setDelivered: StatementSync;
   readonly #woken: StatementSync;
   readonly #wake: StatementSync;
   readonly #forgive: StatementSync;
@@ -72,7 +72,7 @@ export class WorkflowTasks {
       `UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, state = ?, at = ?, sticky_until = ?, sticky_worker = ?,
          attempt = 0, worker = NULL, problem = NULL WHERE ref = ?`,
     );
-    this.#arrived = db.prepare("UPDATE workflow_tasks SET arrived = ? WHERE ref = ?");
+    this.#setDelivered = db.prepare("UPDATE workflow_tasks SET arrived = ? WHERE ref = ?");
     this.#woken = db.prepare(`UPDATE workflow_tasks SET arrived = ?, state = ${READY}, at = ? WHERE ref = ?`);
     // A task that is already ready keeps its place.
     this.#wake = db.prepare(
@@ -99,17 +99,17 @@ export class WorkflowTasks {
   read(ref: number): TaskRow | undefined {
     const row = this.#read.get(ref) as unknown as Row | undefined;
     if (row === undefined) return undefined;
-    const [state, token, at, last, bytes, arrived, taken, watched, stickyWorker] = row;
-    return { state, token, at, last, bytes, arrived, taken, isWatched: watched === 1, stickyWorker };
+    const [state, token, at, last, bytes, delivered, taken, watched, stickyWorker] = row;
+    return { state, token, at, last, bytes, delivered, taken, isWatched: watched === 1, stickyWorker };
   }
 
   put(ref: number, kind: number, bytes: number, start: RunStart, now: number): void {
-    const { first, delayMs, lease, pinned: bound } = start;
+    const { first, delayMs, lease, pinned } = start;
     const until = lease === undefined ? 0 : now + lease.leaseMs;
     const [state, at] = lease === undefined ? [READY, now + delayMs] : [LEASED, until];
     const [attempt, claimedAt] = lease === undefined ? [0, null] : [1, now];
     const holder = [lease?.token ?? null, lease?.worker ?? null] as const;
-    this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, bound ?? null);
+    this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, pinned ?? null);
   }
 
   keep(
@@ -127,15 +127,15 @@ export class WorkflowTasks {
     }
   }
 
-  rest(ref: number, arrived: number, { last, bytes, taken, affinity }: TaskAdvance, now: number): void {
-    const state = arrived > taken ? READY : IDLE;
+  rest(ref: number, delivered: number, { last, bytes, taken, affinity }: TaskAdvance, now: number): void {
+    const state = delivered > taken ? READY : IDLE;
     this.#rest.run(last, bytes, taken, state, now, endOf(affinity, now), affinity?.worker ?? null, ref);
   }
 
   /** Sets the number of delivered messages. */
-  arrive(ref: number, before: TaskRow, arrived: number, now: number): void {
-    if (before.state === IDLE) this.#woken.run(arrived, now, ref);
-    else this.#arrived.run(arrived, ref);
+  setDelivered(ref: number, before: TaskRow, delivered: number, now: number): void {
+    if (before.state === IDLE) this.#woken.run(delivered, now, ref);
+    else this.#setDelivered.run(delivered, ref);
   }
 
   wake(ref: number, now: number): void {

@@ -18,13 +18,13 @@ import { type Call, read, write } from "../thread/verb.ts";
 import {
   type PackedStarts,
   type PackedSteps,
-  packArrivals,
+  packInboxMessages,
   packClaims,
   packStartOutcomes,
   packStarts,
   packStepOutcomes,
   packSteps,
-  unpackArrivals,
+  unpackInboxMessages,
   unpackClaims,
   unpackStartOutcomes,
   unpackStarts,
@@ -38,12 +38,12 @@ export const WORKFLOW_VERBS = {
     (on, batch: PackedStarts) => packStartOutcomes(on.workflows.steps.start(unpackStarts(batch), Date.now())),
     { repeat: "recognised", rows: (_, { starts, reminders }) => starts.count + reminders.count },
   ),
-  deliver: write((on, batch: Packed) => on.workflows.steps.deliver(unpackArrivals(batch), Date.now()), {
+  deliver: write((on, batch: Packed) => on.workflows.steps.deliver(unpackInboxMessages(batch), Date.now()), {
     repeat: "recognised",
     rows: (_, { count }) => count,
   }),
-  append: write(
-    (on, batch: PackedSteps) => packStepOutcomes(on.workflows.steps.append(unpackSteps(batch), Date.now())),
+  complete: write(
+    (on, batch: PackedSteps) => packStepOutcomes(on.workflows.steps.complete(unpackSteps(batch), Date.now())),
     { repeat: "recognised", rows: rowsOfSteps },
   ),
   close: write(
@@ -82,7 +82,7 @@ export const WORKFLOW_VERBS = {
       on.workflows.pruning.prune(namespace, endedBefore, limit),
     { rows: (pruned) => pruned },
   ),
-  history: read((on, ref: number, after: number, bytes: number) => on.workflows.pages.read(ref, after, bytes)),
+  history: read((on, ref: number, after: number, bytes: number) => on.workflows.batches.read(ref, after, bytes)),
   inbox: read((on, ref: number, after: number, limit: number) => on.workflows.inbox.read(ref, after, limit)),
   find: read((on, key: RunKey) => on.workflows.listing.find(key)),
   list: read((on, query: RunQuery) => on.workflows.listing.list(query)),
@@ -95,14 +95,14 @@ export const WORKFLOW_VERBS = {
 
 function rowsOfSteps(_: unknown, { steps, attached }: PackedSteps): number {
   if (attached === undefined) return steps.count;
-  return steps.count + attached.reminders.count + attached.starts.starts.count + attached.arrivals.count;
+  return steps.count + attached.reminders.count + attached.starts.starts.count + attached.messages.count;
 }
 
 // Field by field: other properties of the caller's objects need not be cloneable.
 export const sqliteWorkflows = (call: Call<typeof WORKFLOW_VERBS>): Workflows => ({
   start: async (batch) => unpackStartOutcomes(await call("start", packStarts(batch)), batch),
-  deliver: (batch) => call("deliver", packArrivals(batch)),
-  append: async (batch) => unpackStepOutcomes(await call("append", packSteps(batch)), batch),
+  deliver: (batch) => call("deliver", packInboxMessages(batch)),
+  complete: async (batch) => unpackStepOutcomes(await call("complete", packSteps(batch)), batch),
   close({ namespace, workflowId, runId, status, batch: { count, data }, result, reminders, messages }) {
     const sent = messages.map((one) => {
       const { runId, key, data, goesAlong, wakes } = one;

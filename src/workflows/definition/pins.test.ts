@@ -1,21 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import {
-  mayContinue,
-  type RunPinning,
-  readPin,
-  typeClaim,
-  type WorkerCode,
-  workerCodeOf,
-  writePin,
-} from "./bindings.ts";
+import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode, workerCodeOf, writePin } from "./pins.ts";
 
 const texts = fc.oneof(
   fc.string({ minLength: 1 }),
   fc.constantFrom("[", "[]", `["b","f"]`, `[null,"f"]`, `[["b"]]`, "{}", "\0", "\ud800", "constructor", "__proto__"),
 );
-const bindings = fc.record({
+const pins = fc.record({
   build: fc.option(texts, { nil: undefined }),
   definition: fc.option(texts, { nil: undefined }),
 });
@@ -26,32 +18,32 @@ const codes: fc.Arbitrary<WorkerCode> = fc.record({
 });
 const pinnings = fc.constantFrom<RunPinning[]>("build", "definition");
 
-describe("bindings of a run", () => {
-  it("a binding is read as it was written", () => {
+describe("pins of a run", () => {
+  it("a pin is read as it was written", () => {
     fc.assert(
-      fc.property(bindings, (binding) => {
-        assert.deepEqual(readPin(writePin(binding)), { ...binding });
+      fc.property(pins, (pin) => {
+        assert.deepEqual(readPin(writePin(pin)), { ...pin });
       }),
     );
   });
 
-  it("two bindings have the same text only if they are equal", () => {
+  it("two pins have the same text only if they are equal", () => {
     fc.assert(
-      fc.property(bindings, bindings, (one, other) => {
+      fc.property(pins, pins, (one, other) => {
         const isSame = one.build === other.build && one.definition === other.definition;
         assert.equal(writePin(one) === writePin(other), isSame);
       }),
     );
   });
 
-  it("a build alone is written as it is, so that earlier runs keep their binding", () => {
+  it("a build alone is written as it is, so that earlier runs keep their pin", () => {
     assert.equal(writePin({ build: "1.2", definition: undefined }), "1.2");
     assert.deepEqual(readPin("1.2"), { build: "1.2", definition: undefined });
     assert.deepEqual(readPin("[odd"), { build: "[odd", definition: undefined });
   });
 });
 
-describe("bindings in a claim", () => {
+describe("pins in a claim", () => {
   const table = (code: Partial<WorkerCode>, pinning: RunPinning) =>
     typeClaim("order", { build: "", compatible: [], definitions: { order: "f" }, ...code }, pinning).pins.map(
       ({ pinned, pins }) => [pinned, pins],
@@ -82,7 +74,7 @@ describe("bindings in a claim", () => {
     ]);
   });
 
-  it("a worker without a fingerprint binds to no definition and claims no run that is bound to one", () => {
+  it("a worker without a fingerprint pins to no definition and claims no run that is pinned to one", () => {
     for (const pinning of ["build", "definition"] as const) {
       assert.deepEqual(table({ build: "1", definitions: { other: "f" } }, pinning), [
         [undefined, "1"],
@@ -91,21 +83,21 @@ describe("bindings in a claim", () => {
     }
   });
 
-  it("a claim lists exactly the bindings that fit, and a claimed run fits again", () => {
+  it("a claim lists exactly the pins that fit, and a claimed run fits again", () => {
     const few = fc.record({
       build: fc.constantFrom(undefined, "b1", "b2", "b3", "[b"),
       definition: fc.constantFrom(undefined, "f", "g"),
     });
     fc.assert(
-      fc.property(codes, pinnings, few, (code, pinning, binding) => {
+      fc.property(codes, pinnings, few, (code, pinning, pin) => {
         const claimed = typeClaim("order", code, pinning).pins;
-        const found = claimed.filter(({ pinned }) => pinned === writePin(binding));
-        assert.equal(found.length, mayContinue(binding, "order", code) ? 1 : 0);
-        for (const { pins: binds } of found) {
-          assert.ok(mayContinue(readPin(binds), "order", code));
-          const after = readPin(binds);
-          assert.equal(after.build, binding.build ?? (code.build || undefined));
-          assert.equal(binding.definition ?? after.definition, after.definition);
+        const found = claimed.filter(({ pinned }) => pinned === writePin(pin));
+        assert.equal(found.length, mayContinue(pin, "order", code) ? 1 : 0);
+        for (const { pins: next } of found) {
+          assert.ok(mayContinue(readPin(next), "order", code));
+          const after = readPin(next);
+          assert.equal(after.build, pin.build ?? (code.build || undefined));
+          assert.equal(pin.definition ?? after.definition, after.definition);
         }
       }),
     );

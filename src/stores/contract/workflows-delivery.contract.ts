@@ -3,29 +3,34 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  batchOf,
   closeAs,
   freshId,
   further,
   HOUR,
-  heldOf,
   KEEP,
   LARGE,
+  leasedOf,
   ODD,
-  page,
   Site,
   type WorkflowsHarness,
 } from "./workflows-shared.contract.ts";
 
-export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
+export function workflowDeliveryContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
   describe("delivery of messages", () => {
     test("messages are numbered from 1, and wait in the inbox with their data", async () => {
       const it = site();
       const { ref, runId } = await it.start("a");
-      assert.deepEqual(await it.arrive("a", "one"), { kind: "arrived", ref, runId, number: 1 });
-      assert.deepEqual(await it.arrive("a", ODD, { data: LARGE }), { kind: "arrived", ref, runId, number: 2 });
-      assert.deepEqual(await it.arrive("a", "three", { runId, data: ODD }), { kind: "arrived", ref, runId, number: 3 });
+      assert.deepEqual(await it.deliver("a", "one"), { kind: "delivered", ref, runId, number: 1 });
+      assert.deepEqual(await it.deliver("a", ODD, { data: LARGE }), { kind: "delivered", ref, runId, number: 2 });
+      assert.deepEqual(await it.deliver("a", "three", { runId, data: ODD }), {
+        kind: "delivered",
+        ref,
+        runId,
+        number: 3,
+      });
       assert.deepEqual(await it.workflows.inbox(ref, 0, 10), [
         { number: 1, key: "one", data: "data of one" },
         { number: 2, key: ODD, data: LARGE },
@@ -38,12 +43,12 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("a waking message makes a waiting task ready; any other message leaves it waiting", async () => {
       const it = site();
       await it.start("delayed", { delayMs: HOUR });
-      const held = await it.held("given back");
+      const held = await it.leased("given back");
       await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
       const both = ["delayed", "given back"];
-      for (const id of both) await it.arrive(id, "quiet");
+      for (const id of both) await it.deliver(id, "quiet");
       assert.deepEqual(await it.ids(), []);
-      await it.workflows.deliver(both.map((id) => it.arrivalOf(id, "loud", { wakes: true })));
+      await it.workflows.deliver(both.map((id) => it.messageTo(id, "loud", { wakes: true })));
       assert.deepEqual((await it.ids()).sort(), both);
       const { arrived, problem } = await it.task("given back");
       assert.deepEqual([arrived, problem], [2, "broken"]);
@@ -51,21 +56,21 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
 
     test("a repeated waking message wakes too, and a leased task stays with its holder", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "loud", { wakes: true });
+      const held = await it.leased("a");
+      await it.deliver("a", "loud", { wakes: true });
       assert.deepEqual(await it.ids(), []);
       await it.workflows.giveBack([{ ...held, pauseMs: HOUR, problem: "broken" }]);
       assert.deepEqual(await it.ids(), []);
-      assert.equal((await it.arrive("a", "loud", { wakes: true })).kind, "arrived");
+      assert.equal((await it.deliver("a", "loud", { wakes: true })).kind, "delivered");
       assert.deepEqual(await it.ids(), ["a"]);
     });
 
     test("a message that a step or an end sends wakes in the same way", async () => {
       const it = site();
-      const [one, two] = [await it.held("one"), await it.held("two")];
+      const [one, two] = [await it.leased("one"), await it.leased("two")];
       for (const id of ["a", "b"]) await it.start(id, { delayMs: HOUR });
-      await it.append(one, { batch: page("2"), messages: [it.arrivalOf("a", "loud", { wakes: true })] });
-      await it.workflows.close(it.closing("two", { messages: [it.arrivalOf("b", "loud", { wakes: true })] }));
+      await it.complete(one, { batch: batchOf("2"), messages: [it.messageTo("a", "loud", { wakes: true })] });
+      await it.workflows.close(it.closing("two", { messages: [it.messageTo("b", "loud", { wakes: true })] }));
       assert.equal(two.last, 1);
       assert.deepEqual((await it.ids()).sort(), ["a", "b"]);
     });
@@ -74,10 +79,10 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("a");
       await it.start("b");
-      const batch = ["a", "b", "a", "a", "b"].map((id, i) => it.arrivalOf(id, `${i}`));
+      const batch = ["a", "b", "a", "a", "b"].map((id, i) => it.messageTo(id, `${i}`));
       const outcomes = await it.workflows.deliver(batch);
       assert.deepEqual(
-        outcomes.map((one) => one.kind === "arrived" && one.number),
+        outcomes.map((one) => one.kind === "delivered" && one.number),
         [1, 1, 2, 3, 2],
       );
       assert.deepEqual(await it.inbox((await it.stored("a")).ref), [
@@ -90,9 +95,9 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("many messages of one batch for one run have numbers in their order", async () => {
       const it = site();
       const { ref } = await it.start("a");
-      const outcomes = await it.workflows.deliver(Array.from({ length: 300 }, (_, i) => it.arrivalOf("a", `${i}`)));
+      const outcomes = await it.workflows.deliver(Array.from({ length: 300 }, (_, i) => it.messageTo("a", `${i}`)));
       assert.deepEqual(
-        outcomes.map((one) => one.kind === "arrived" && one.number),
+        outcomes.map((one) => one.kind === "delivered" && one.number),
         outcomes.map((_, i) => i + 1),
       );
       assert.deepEqual(
@@ -104,21 +109,21 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("messages with the same key are one message, as long as the first is in the inbox", async () => {
       const it = site();
       const { ref } = await it.start("a");
-      const first = await it.arrive("a", "k", { data: "first" });
-      assert.deepEqual(await it.arrive("a", "k", { data: "again" }), first);
-      const batch = [it.arrivalOf("a", "k"), it.arrivalOf("a", "l"), it.arrivalOf("a", "l"), it.arrivalOf("a", "m")];
+      const first = await it.deliver("a", "k", { data: "first" });
+      assert.deepEqual(await it.deliver("a", "k", { data: "again" }), first);
+      const batch = [it.messageTo("a", "k"), it.messageTo("a", "l"), it.messageTo("a", "l"), it.messageTo("a", "m")];
       const outcomes = await it.workflows.deliver(batch);
       assert.deepEqual(
-        outcomes.map((one) => one.kind === "arrived" && one.number),
+        outcomes.map((one) => one.kind === "delivered" && one.number),
         [1, 2, 2, 3],
       );
       assert.equal((await it.workflows.inbox(ref, 0, 10))[0]?.data, "first");
       assert.equal((await it.task("a")).arrived, 3);
       const task = await it.theTask();
-      assert.equal((await it.append(heldOf(task), { batch: page("k"), taken: 1 })).kind, "done");
-      const again = await it.workflows.deliver([it.arrivalOf("a", "l"), it.arrivalOf("a", "k")]);
+      assert.equal((await it.complete(leasedOf(task), { batch: batchOf("k"), taken: 1 })).kind, "done");
+      const again = await it.workflows.deliver([it.messageTo("a", "l"), it.messageTo("a", "k")]);
       assert.deepEqual(
-        again.map((one) => one.kind === "arrived" && one.number),
+        again.map((one) => one.kind === "delivered" && one.number),
         [2, 4],
       );
     });
@@ -127,19 +132,19 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.start("a");
       await it.start("b");
-      await it.arrive("a", "k");
-      assert.equal((await it.arrive("b", "k")).kind, "arrived");
+      await it.deliver("a", "k");
+      assert.equal((await it.deliver("b", "k")).kind, "delivered");
       assert.equal((await it.task("b")).arrived, 1);
     });
 
     test("numbers continue after all messages were taken", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.workflows.deliver([it.arrivalOf("a"), it.arrivalOf("a")]);
-      await it.append(held, { batch: page("x"), taken: 2, outcome: KEEP });
+      const held = await it.leased("a");
+      await it.workflows.deliver([it.messageTo("a"), it.messageTo("a")]);
+      await it.complete(held, { batch: batchOf("x"), taken: 2, outcome: KEEP });
       assert.deepEqual(await it.inbox(held.ref), []);
       assert.deepEqual(
-        [await it.arrive("a", "k")].map((one) => one.kind === "arrived" && one.number),
+        [await it.deliver("a", "k")].map((one) => one.kind === "delivered" && one.number),
         [3],
       );
       assert.deepEqual(await it.inbox(held.ref), [[3, "k"]]);
@@ -152,42 +157,42 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const { ref } = await it.idle("a");
       assert.equal((await it.task("a")).state, "idle");
       assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
-      await it.arrive("a");
+      await it.deliver("a");
       assert.equal((await it.task("a")).state, "ready");
       const task = await it.theTask();
-      assert.deepEqual([task.ref, task.arrived, task.taken, task.attempt], [ref, 1, 0, 1]);
+      assert.deepEqual([task.ref, task.delivered, task.taken, task.attempt], [ref, 1, 0, 1]);
     });
 
     test("a leased task stays with its holder, which sees the message count with its next step", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a");
-      await it.arrive("a");
+      const held = await it.leased("a");
+      await it.deliver("a");
+      await it.deliver("a");
       assert.equal((await it.task("a")).state, "leased");
       assert.deepEqual(await it.ids(), []);
-      const outcome = await it.append(held, { batch: page("2"), outcome: KEEP });
-      assert.deepEqual(outcome.kind === "done" && outcome.arrived, 2);
+      const outcome = await it.complete(held, { batch: batchOf("2"), outcome: KEEP });
+      assert.deepEqual(outcome.kind === "done" && outcome.delivered, 2);
     });
 
     test("a message leaves a delayed task delayed", async () => {
       const it = site();
       await it.start("a", { delayMs: HOUR });
-      await it.arrive("a");
+      await it.deliver("a");
       assert.deepEqual(await it.ids(), []);
       await opened().advance(2 * HOUR);
-      assert.equal((await it.theTask()).arrived, 1);
+      assert.equal((await it.theTask()).delivered, 1);
     });
 
     test("a repeated message does not wake a task", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.arrive("a", "k");
-      await it.append(held, { batch: page("k"), taken: 1 });
+      const held = await it.leased("a");
+      await it.deliver("a", "k");
+      await it.complete(held, { batch: batchOf("k"), taken: 1 });
       assert.deepEqual(await it.ids(), []);
-      await it.arrive("a", "l");
+      await it.deliver("a", "l");
       const task = await it.theTask();
-      await it.arrive("a", "l");
-      await it.append(heldOf(task), { batch: page("l"), taken: 2 });
+      await it.deliver("a", "l");
+      await it.complete(leasedOf(task), { batch: batchOf("l"), taken: 2 });
       assert.deepEqual(await it.ids(), []);
     });
   });
@@ -195,10 +200,10 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
   describe("messages that come too late", () => {
     test("a message to an unknown workflow is not delivered", async () => {
       const it = site();
-      assert.deepEqual(await it.arrive("nobody"), { kind: "closed", status: undefined });
+      assert.deepEqual(await it.deliver("nobody"), { kind: "closed", status: undefined });
       await it.start("a");
-      assert.deepEqual(await it.arrive("a", "k", { runId: freshId() }), { kind: "closed", status: undefined });
-      assert.deepEqual(await it.arrive("a", "k", { namespace: site().namespace }), {
+      assert.deepEqual(await it.deliver("a", "k", { runId: freshId() }), { kind: "closed", status: undefined });
+      assert.deepEqual(await it.deliver("a", "k", { namespace: site().namespace }), {
         kind: "closed",
         status: undefined,
       });
@@ -206,14 +211,14 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
 
     test("a message to a closed run returns its status", async () => {
       const it = site();
-      const held = await it.held("a");
+      const held = await it.leased("a");
       const { runId } = await it.stored("a");
-      await it.append(held, { outcome: closeAs("cancelled") });
-      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "cancelled" });
-      assert.deepEqual(await it.arrive("a", "k", { runId }), { kind: "closed", status: "cancelled" });
+      await it.complete(held, { outcome: closeAs("cancelled") });
+      assert.deepEqual(await it.deliver("a"), { kind: "closed", status: "cancelled" });
+      assert.deepEqual(await it.deliver("a", "k", { runId }), { kind: "closed", status: "cancelled" });
       const next = await it.start("a");
-      assert.deepEqual(await it.arrive("a", "k", { runId }), { kind: "closed", status: "cancelled" });
-      assert.deepEqual(await it.arrive("a", "k"), { kind: "arrived", ref: next.ref, runId: next.runId, number: 1 });
+      assert.deepEqual(await it.deliver("a", "k", { runId }), { kind: "closed", status: "cancelled" });
+      assert.deepEqual(await it.deliver("a", "k"), { kind: "delivered", ref: next.ref, runId: next.runId, number: 1 });
       assert.deepEqual(await it.inbox(next.ref), [[1, "k"]]);
     });
 
@@ -221,7 +226,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.closed("a", {}, closeAs("completed"));
       await it.closed("a", {}, closeAs("timed out"));
-      assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "timed out" });
+      assert.deepEqual(await it.deliver("a"), { kind: "closed", status: "timed out" });
     });
 
     test("a message that comes too late does not affect others of the batch", async () => {
@@ -229,13 +234,13 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       await it.closed("over");
       const { ref, runId } = await it.start("a");
       const outcomes = await it.workflows.deliver(
-        ["nobody", "a", "over", "a"].map((id, i) => it.arrivalOf(id, `${i}`)),
+        ["nobody", "a", "over", "a"].map((id, i) => it.messageTo(id, `${i}`)),
       );
       assert.deepEqual(outcomes, [
         { kind: "closed", status: undefined },
-        { kind: "arrived", ref, runId, number: 1 },
+        { kind: "delivered", ref, runId, number: 1 },
         { kind: "closed", status: "completed" },
-        { kind: "arrived", ref, runId, number: 2 },
+        { kind: "delivered", ref, runId, number: 2 },
       ]);
     });
 
@@ -248,7 +253,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("an inbox is read in pages, behind a number", async () => {
       const it = site();
       const { ref } = await it.start("a");
-      await it.workflows.deliver(Array.from({ length: 25 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
+      await it.workflows.deliver(Array.from({ length: 25 }, (_, i) => it.messageTo("a", `${i + 1}`)));
       const numbers = async (after: number, limit: number) =>
         (await it.workflows.inbox(ref, after, limit)).map(({ number }) => number);
       assert.deepEqual(await numbers(0, 3), [1, 2, 3]);
@@ -260,14 +265,14 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
 
     test("an inbox loses the messages that were taken, and keeps the rest", async () => {
       const it = site();
-      const held = await it.held("a");
-      await it.workflows.deliver(Array.from({ length: 5 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
-      assert.equal((await it.append(held, { batch: page("1", "2"), taken: 2, outcome: KEEP })).kind, "done");
+      const held = await it.leased("a");
+      await it.workflows.deliver(Array.from({ length: 5 }, (_, i) => it.messageTo("a", `${i + 1}`)));
+      assert.equal((await it.complete(held, { batch: batchOf("1", "2"), taken: 2, outcome: KEEP })).kind, "done");
       assert.deepEqual(
         (await it.inbox(held.ref)).map(([number]) => number),
         [3, 4, 5],
       );
-      await it.append(further(held, 2, 2), { batch: page("3"), taken: 3, outcome: KEEP });
+      await it.complete(further(held, 2, 2), { batch: batchOf("3"), taken: 3, outcome: KEEP });
       assert.deepEqual(
         (await it.inbox(held.ref)).map(([number]) => number),
         [4, 5],
