@@ -46,7 +46,7 @@ A ratio above 1 means that this code is better. Without --case, the cases of the
 Exit code 0: no case is more than ${LIMITS.percent} % worse; 1: a case is, or failed; 2: wrong options.
 `;
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const print = (line: string) => process.stderr.write(`${line}\n`);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -55,7 +55,7 @@ async function main(words: readonly string[]): Promise<number> {
   if (typeof options === "number") return options;
   const earlier = mkdtempSync(join(tmpdir(), "limpet-earlier-"));
   const git = (...args: string[]) => execFileSync("git", args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
-  const workplace = await Workplace.open(PACE, say);
+  const workplace = await Workplace.open(PACE, print);
   const end = () => {
     rmSync(earlier, { recursive: true, force: true });
     git("worktree", "prune");
@@ -65,7 +65,7 @@ async function main(words: readonly string[]): Promise<number> {
   try {
     git("worktree", "add", "--quiet", "--detach", "--force", earlier, options.commit);
     symlinkSync(join(ROOT, "node_modules"), join(earlier, "node_modules"), "dir");
-    say(describeMachine());
+    print(describeMachine());
     return (await compareAll(options, join(earlier, "bench"), workplace)) ? 0 : 1;
   } finally {
     await workplace.close();
@@ -101,7 +101,7 @@ function read(words: readonly string[]): Options | number {
     return { commit, texts: values.case ?? [], pairs };
   } catch (error) {
     const isGit = error instanceof Error && "status" in error;
-    say(isGit ? "There is no such commit in this repository." : (error as Error).message);
+    print(isGit ? "There is no such commit in this repository." : (error as Error).message);
     return 2;
   }
 }
@@ -116,13 +116,13 @@ async function compareAll({ texts, pairs }: Options, earlier: string, workplace:
   for (const now of casesOf(AREAS).filter(isChosen)) {
     const then = before.get(now.name);
     if (then === undefined) {
-      say(`${now.name}: the earlier commit has no such case`);
+      print(`${now.name}: the earlier commit has no such case`);
       continue;
     }
     try {
       isGood = (await compare(now, then.ours, pairs, earlier, workplace)) && isGood;
     } catch (error) {
-      say(`${now.name}: failed: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
+      print(`${now.name}: failed: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
       isGood = false;
     }
   }
@@ -169,7 +169,7 @@ async function compare(
       const ratio = now / measured.get(earlier)!.get(figure)!;
       ratios.set(figure, [...(ratios.get(figure) ?? []), ratio]);
     }
-    say(`    ${benchCase.name}: pair ${pair + 1}/${pairs}`);
+    print(`    ${benchCase.name}: pair ${pair + 1}/${pairs}`);
   }
   let isGood = true;
   for (const [figure, values] of ratios) {

@@ -36,7 +36,7 @@ export interface FleetListener {
   /** The actor belongs to that host now; or the error. */
   answered(host: StandInHost, id: string, error: LimpetError | undefined): void;
   /** Called before a host gets the message. */
-  heard?(message: SchedulerMessage): void;
+  received?(message: SchedulerMessage): void;
 }
 
 export class StandInHost {
@@ -111,7 +111,7 @@ function overheard(client: SchedulerClient, by: FleetListener): SchedulerClient 
   client.report = (listener) =>
     report({
       message(message) {
-        by.heard?.(message);
+        by.received?.(message);
         listener.message(message);
       },
       closed: (error) => listener.closed(error),

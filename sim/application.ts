@@ -43,7 +43,7 @@ export function applicationOf(
   namespace: string,
   types: readonly string[],
 ): ActorClass[] {
-  const tell = {
+  const notify = {
     activated: (life: Life, entries?: readonly string[]) => {
       for (const one of stage.observers) one.activated?.(life, entries);
     },
@@ -70,7 +70,7 @@ export function applicationOf(
     change: () => T | Promise<T>,
   ): Promise<T> {
     const turn: Turn = { number: ++turns, life, op, beganAt: stage.now };
-    tell.turnBegan(turn);
+    notify.turnBegan(turn);
     try {
       for (const { type, id } of how.via ?? []) {
         await actor.actor<Actor & { append(op: string, how: CallHow): number }>(type, id).append(`${op}>${id}`, {});
@@ -84,7 +84,7 @@ export function applicationOf(
       if (how.passivates) actor.passivate();
       return result;
     } finally {
-      tell.turnEnded(turn);
+      notify.turnEnded(turn);
     }
   }
 
@@ -161,10 +161,10 @@ export function applicationOf(
         return { entries: [] as string[] };
       }
       override onActivate() {
-        tell.activated(this._life, [...this.state.entries]);
+        notify.activated(this._life, [...this.state.entries]);
       }
       override onDeactivate(reason: string) {
-        tell.deactivated(this._life, reason);
+        notify.deactivated(this._life, reason);
       }
       /** Returns the position of the new entry in the ledger, from 1. */
       append(carried: string | Carrying, how: CallHow) {
@@ -194,10 +194,10 @@ export function applicationOf(
     static options = placementOf(PLAIN);
     readonly _life: Life = bornHere(this.type, this.id);
     override onActivate() {
-      tell.activated(this._life);
+      notify.activated(this._life);
     }
     override onDeactivate(reason: string) {
-      tell.deactivated(this._life, reason);
+      notify.deactivated(this._life, reason);
     }
     append(op: string, how: CallHow) {
       return work(this, this._life, op, how, () => op);

@@ -93,7 +93,7 @@ export class Stage {
     this.world.network.latency = { ...plan.latency };
     this.world.database.latency = { ...plan.latency };
     if (plan.faults.some(({ fault }) => fault === RESTORED)) this.world.database.keepJournal();
-    this.world.database.tellsNews = plan.reminders?.notifies ?? plan.workflows?.notifies ?? true;
+    this.world.database.sendsNotifications = plan.reminders?.notifies ?? plan.workflows?.notifies ?? true;
     this.players = plan.hosts.map((planned) => {
       const { name, machine, dedicated, clock } = planned;
       const host = this.world.addHost({ name, machine, dedicated, clock });
@@ -181,7 +181,7 @@ export class Stage {
     }
     if (this.violations.length >= MOST_VIOLATIONS) return;
     this.violations.push({ checker, what, at: this.now });
-    this.world.story.tell("", "error", `VIOLATION of ${checker}: ${what}`);
+    this.world.story.record("", "error", `VIOLATION of ${checker}: ${what}`);
   }
 
   excuse(checker: string): void {
@@ -198,7 +198,7 @@ export class Stage {
   /** Records a fault that occurs now, and counts it by its name. */
   fault(name: string, who = "", fields?: Record<string, unknown>): void {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
-    this.world.story.tell(who, "warn", `⚡ ${name}`, fields);
+    this.world.story.record(who, "warn", `⚡ ${name}`, fields);
     for (const one of this.observers) one.faulted?.(name);
   }
 
@@ -288,7 +288,7 @@ export class Stage {
       () => setJob(this, process, planned),
       (error: unknown) => {
         // The process was ended, or no leader let it join in time. An operator starts it again.
-        this.world.story.tell(host.name, "info", "did not start", { err: error });
+        this.world.story.record(host.name, "info", "did not start", { err: error });
         if (!process.hasEnded) for (const one of this.observers) one.startFailed?.(host, process);
         this.world.timeline.plan(this.now + host.lingerMs + 1_000, KIND.script, undefined, () => {
           // Not if another attempt was made meanwhile: that process may have been stopped on purpose.
@@ -338,7 +338,7 @@ export class Stage {
     this.#traps.clear();
     for (const undo of this.#undo.splice(0)) undo();
     this.world.heal();
-    this.world.story.tell("", "info", "everything is healed");
+    this.world.story.record("", "info", "everything is healed");
     for (const player of this.players) this.start(player);
   }
 

@@ -132,7 +132,7 @@ type Send = (method: string, args: unknown[]) => Promise<unknown>;
 class CallingClient implements Client {
   readonly #transport: Transport;
   readonly #timeoutMs: number | undefined;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #inProgress = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(transport: Transport, timeoutMs: number | undefined) {
@@ -165,14 +165,14 @@ class CallingClient implements Client {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);
       const call = this.#transport.call({ type, id, method, args, timeoutMs, signal });
-      this.#underWay.add(call);
-      return call.finally(() => this.#underWay.delete(call));
+      this.#inProgress.add(call);
+      return call.finally(() => this.#inProgress.delete(call));
     };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#inProgress);
     await this.#transport.close();
   }
 

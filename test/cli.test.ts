@@ -355,19 +355,19 @@ test("--watch restarts on a change, survives a mistake, and stops on Ctrl-C", as
     cwd: folder.path,
   });
   let starts = 0;
-  const said = async () => {
+  const printed = async () => {
     starts += 1;
     const ready = await dev.until("stdout", new RegExp(`(?:HTTP\\s+(http:\\S+)[\\s\\S]*?){${starts}}Ctrl-C`));
     return (await spawnCli(["call", "Echo", "x", "say", "--url", ready[1]!], { cwd: folder.path })).stdout;
   };
-  assert.equal(await said(), '"one"\n');
+  assert.equal(await printed(), '"one"\n');
   writeFileSync(word, 'export const word = "two";\n');
-  assert.equal(await said(), '"two"\n');
+  assert.equal(await printed(), '"two"\n');
   await dev.until("stderr", /word\.ts has changed; restarting/);
   writeFileSync(word, "export const word = = 3;\n");
   await dev.until("stderr", /word\.ts:1 is not valid: [\s\S]*Waiting for a change\./);
   writeFileSync(word, 'export const word = "four";\n');
-  assert.equal(await said(), '"four"\n');
+  assert.equal(await printed(), '"four"\n');
   assert.deepEqual(await dev.end("SIGINT"), { code: 0, signal: null }, dev.stderr);
   assert.match(dev.stderr, /Stopped\.\n$/);
 });

@@ -31,8 +31,8 @@ for (const { name, open } of STORES) {
         await ledger.audit(next);
         await next.stop();
       }
-      t.diagnostic(`${ledger.acked} acknowledged, ${ledger.told("DIED")} under way when it was killed`);
-      assert.ok(ledger.told("DIED") > 0, "every kill came at a moment when nothing was under way");
+      t.diagnostic(`${ledger.acked} acknowledged, ${ledger.count("DIED")} under way when it was killed`);
+      assert.ok(ledger.count("DIED") > 0, "every kill came at a moment when nothing was under way");
       assert.deepEqual([...ledger.errors.keys()], ["DIED"], "a process that comes after a dead one waits for nobody");
     });
 

@@ -197,8 +197,8 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
 
     await write("app.ts", DEV_APP);
     await using dev = new Command(folder, ["npx", "limpet", "dev", "app.ts", "--port", "0"]);
-    const [, url] = await dev.says(/(http:\/\/127\.0\.0\.1:\d+)\/v1\.0/);
-    await dev.says(/Ctrl-C/);
+    const [, url] = await dev.prints(/(http:\/\/127\.0\.0\.1:\d+)\/v1\.0/);
+    await dev.prints(/Ctrl-C/);
     for (const count of [1, 2]) {
       assert.equal(await run(folder, "npx", "limpet", "call", "Visits", "alice", "visit", "--url", url!), `${count}\n`);
     }

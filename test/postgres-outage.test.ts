@@ -57,7 +57,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
       t.diagnostic(
         `${ledger.acked} acknowledged, ${ledger.unknown} unknown, told ${JSON.stringify([...ledger.errors])}`,
       );
-      assert.ok(ledger.told("STORE_UNAVAILABLE") + ledger.told("COMMIT_UNKNOWN") > 0, "nobody noticed the outage");
+      assert.ok(ledger.count("STORE_UNAVAILABLE") + ledger.count("COMMIT_UNKNOWN") > 0, "nobody noticed the outage");
       const expected = new Set(["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", ...(hosts > 1 ? ["FENCED"] : [])]);
       assert.deepEqual(new Set(ledger.errors.keys()).difference(expected), new Set());
       await using reader = await HostProcess.start(options);
@@ -71,7 +71,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
     assert.equal(await ledger.add(one, "a"), "acked");
     assert.equal(await pair.addAndLoseAnswer("a", () => two.report("b")), "acked");
     assert.equal(await ledger.add(one, "a"), "acked");
-    assert.equal(ledger.told("FENCED"), 0);
+    assert.equal(ledger.count("FENCED"), 0);
     await pair.audit();
   });
 

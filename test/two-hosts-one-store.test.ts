@@ -46,7 +46,7 @@ for (const { name, open } of STORES) {
       assert.equal(ledger.unknown, 0, "with a store that answers, every outcome is known");
       const fenced = await Promise.all(hosts.map((host) => host.counter("limpet_commits_fenced_total")));
       t.diagnostic(`${fenced.join(" + ")} times fenced for ${INCREMENTS} increments`);
-      assert.equal(fenced[0]! + fenced[1]!, ledger.told("FENCED"));
+      assert.equal(fenced[0]! + fenced[1]!, ledger.count("FENCED"));
       for (const times of fenced) assert.ok(times > 0, "nobody was fenced: they did not meet");
 
       await Promise.all(hosts.map((host) => host.stop()));
@@ -63,8 +63,8 @@ for (const { name, open } of STORES) {
       };
       // On each side a call always waits, so that an actor that was taken away is taken back at once.
       await Promise.all([one, two, one, two, one, two].map(lane));
-      t.diagnostic(`${ledger.told("FENCED")} times fenced for ${ledger.acked} increments`);
-      assert.ok(ledger.told("FENCED") < 12 * ledger.acked, "they keep each other from committing");
+      t.diagnostic(`${ledger.count("FENCED")} times fenced for ${ledger.acked} increments`);
+      assert.ok(ledger.count("FENCED") < 12 * ledger.acked, "they keep each other from committing");
       await using third = await HostProcess.start({ ...place, alone: true });
       await ledger.audit(third);
     });

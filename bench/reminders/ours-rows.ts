@@ -34,7 +34,7 @@ export async function insertRows(client: pg.Client, { count, from, at, apartMs, 
 }
 
 /** Notifies all processes with the type. */
-const TELL = `SELECT pg_notify('limpet', '{"namespace":"${NAMESPACE}","from":"bench"}')`;
+const NOTIFY = `SELECT pg_notify('limpet', '{"namespace":"${NAMESPACE}","from":"bench"}')`;
 
 export class PostgresBacklog implements Backlog {
   readonly client: pg.Client;
@@ -62,7 +62,7 @@ export class PostgresBacklog implements Backlog {
     this.#first = at;
     await insertRows(this.client, { count, from: 0, at, apartMs, actors: this.#actors });
     await this.client.query("ANALYZE limpet.reminders");
-    await this.client.query(TELL);
+    await this.client.query(NOTIFY);
     await this.client.query("COMMIT");
   }
 

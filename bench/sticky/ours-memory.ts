@@ -57,7 +57,7 @@ function fill(owners: StickyOwners, count: number): void {
   owners.agree([TYPE], new Map([[TYPE, 0]]), () => false);
   for (let number = 0; number < HOSTS; number++) {
     const host = hostOf(number);
-    owners.arrived(host);
+    owners.hostJoined(host);
     for (const { type, ids, since } of claimsOf((number * count) / HOSTS, count / HOSTS)) {
       const conflicts = owners.claims(host, type, ids, since);
       if (conflicts.length > 0) throw new Error(`${conflicts.length} actors belong to somebody else`);

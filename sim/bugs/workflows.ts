@@ -184,8 +184,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: TASKS,
-        before: "} else if (isActive && heldUntil > this.#now) {",
-        after: "} else if (isActive && heldUntil > this.#now && owner === lease.worker) {",
+        before: "} else if (isActive && ownedUntil > this.#now) {",
+        after: "} else if (isActive && ownedUntil > this.#now && owner === lease.worker) {",
       },
     ],
   },

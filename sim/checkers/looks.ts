@@ -109,10 +109,10 @@ export function troubleEnds({ at, event, fields }: StoryLine): number | undefine
 export const hostOf = (process: Process): Host | undefined => (process.hasEnded ? undefined : process.app?.host);
 
 /** All running hosts with their namespaces. */
-export function* upHosts(stage: Stage): Generator<{ namespace: string; process: Process; door: Host }> {
+export function* upHosts(stage: Stage): Generator<{ namespace: string; process: Process; host: Host }> {
   for (const { planned, host } of stage.players) {
     const { process } = host;
-    const door = process && hostOf(process);
-    if (door !== undefined) yield { namespace: planned.namespace, process: process!, door };
+    const running = process && hostOf(process);
+    if (running !== undefined) yield { namespace: planned.namespace, process: process!, host: running };
   }
 }

@@ -79,14 +79,14 @@ export class Scene {
     this.excused.push(name);
   }
 
-  process(door: Partial<Host> = {}): Process {
+  process(host: Partial<Host> = {}): Process {
     const number = this.processes.length + 1;
     const process = {
       number,
       place: number,
       hasEnded: false,
       isAsleep: false,
-      app: { host: door },
+      app: { host },
       get isAwake(): boolean {
         return !process.isAsleep && !process.hasEnded;
       },
@@ -151,11 +151,11 @@ export class Scene {
     this.checker.answered?.(operation);
   }
 
-  say(from: Process, to: number, message: unknown): void {
+  send(from: Process, to: number, message: unknown): void {
     this.checker.sent?.(from, to, message);
   }
 
-  tell(who: string, event: string, fields?: Record<string, unknown>, level: "info" | "error" = "info"): void {
+  log(who: string, event: string, fields?: Record<string, unknown>, level: "info" | "error" = "info"): void {
     this.checker.logged?.({ at: this.now, who, level, event, fields });
   }
 

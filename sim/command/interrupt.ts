@@ -4,7 +4,7 @@ export class Interrupt {
   readonly #asked = Promise.withResolvers<void>();
   readonly #onSignal: () => void;
 
-  constructor(say: (line: string) => void, atOnce: () => void = () => {}) {
+  constructor(print: (line: string) => void, atOnce: () => void = () => {}) {
     this.#onSignal = () => {
       if (this.isAsked) {
         atOnce();
@@ -12,7 +12,7 @@ export class Interrupt {
       }
       this.isAsked = true;
       this.#asked.resolve();
-      say("Ending after the running seeds. Ctrl-C again ends at once.");
+      print("Ending after the running seeds. Ctrl-C again ends at once.");
     };
     process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
   }

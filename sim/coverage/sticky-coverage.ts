@@ -131,7 +131,7 @@ export class StickyCoverage implements Observer {
         this.#claimedTo.set(process, to);
         break;
       case "acquire":
-        for (const { correlation, type, id } of word.wishes) {
+        for (const { correlation, type, id } of word.requests) {
           const key = `${process.place}/${correlation}`;
           const before = this.#asked.get(key);
           const name = nameOf({ namespace, type, id });

@@ -140,9 +140,9 @@ export const joinAndLeave = fault<{ host: string; nth: number; ends: "crash" | "
     stage.crash(player);
     stage.start(player);
     const joining = player.host.process;
-    const isSaid = (event: TrapEvent): boolean =>
+    const isReport = (event: TrapEvent): boolean =>
       event.kind === "sent" && event.process === joining && (event.message as VirtualControlMessage).about === "host";
-    atMoment(stage, nth, isSaid, () => {
+    atMoment(stage, nth, isReport, () => {
       strike(host, { nth, ends });
       if (ends === "stop") stage.later(0, () => stopAndRestart(stage, player, againMs));
       else crashAndRestart(stage, player, ends === "power", againMs);

@@ -256,15 +256,15 @@ async function release(stage: Stage, planned: Release & { readonly at: number },
   const { from, callers, count, at } = planned;
   const player = stage.player(from);
   if (!isWorking(player)) return;
-  const door = player.host.app.host;
+  const host = player.host.app.host;
   const chance = stage.chance.child(`release ${at}`);
   try {
-    const { actors } = await door.sticky({ limit: 1_000 });
+    const { actors } = await host.sticky({ limit: 1_000 });
     for (const [i, { type, id }] of chance.shuffle(actors).slice(0, count).entries()) {
       // After healing begins, the operator makes no further request.
       if (!stage.isChaos) return;
       strike(from, { actor: `${type}/${id}`, callers: callers.length });
-      const done = door.release(type, id);
+      const done = host.release(type, id);
       for (const [j, caller] of callers.entries()) {
         const call = { at: stage.now, from: caller, type, id, method: "append", how: {}, timeoutMs: 5_000 };
         void makeCall(stage, call, `release-${stage.operations.length}-${i}-${j}`);

@@ -136,7 +136,7 @@ interface DeliveredTwice {
 
 const SIGNAL: WorkflowDeed = { kind: "signal", name: SIGNALS[0] };
 /** The run has taken the signal long before its sender's timeout for the response. */
-const HEARS_TWICE: readonly ScriptStep[] = [
+const RECEIVES_TWICE: readonly ScriptStep[] = [
   { do: "signal", name: SIGNALS[0], within: 3_000 },
   { do: "sleep", ms: 6_000 },
   { do: "signal", name: SIGNALS[0], within: 3_000 },
@@ -151,16 +151,16 @@ export const signalAgain = fault<DeliveredTwice>({
   },
   happen(stage, { hosts: [starter, sender], at }, strike) {
     const workflow = `hears-twice-${at}`;
-    const tell = (from: string, deed: WorkflowDeed): void =>
+    const send = (from: string, deed: WorkflowDeed): void =>
       void doDeed(stage, { at, from, workflow, deed }, `${workflow}-${deed.kind}`);
-    tell(starter!, { kind: "start", steps: HEARS_TWICE });
+    send(starter!, { kind: "start", steps: RECEIVES_TWICE });
     stage.later(300, () => {
       strike(sender, { workflow });
       const { lostResponses: unheard } = between(stage.world);
       const isLost = (question: Question): boolean => question === "arrive";
       unheard.add(isLost);
       stage.undoAfter(200, () => void unheard.delete(isLost));
-      tell(sender!, SIGNAL);
+      send(sender!, SIGNAL);
     });
   },
 });
@@ -235,15 +235,15 @@ export const signalledOnItsWay = fault<GoesOn>({
   happen(stage, { hosts, signals, everyMs, heldMs, at }, strike) {
     strike("", { signals, everyMs, heldMs });
     const workflow = `on-its-way-${at}`;
-    const tell = (deed: WorkflowDeed, nth: number): void =>
+    const send = (deed: WorkflowDeed, nth: number): void =>
       void doDeed(stage, { at, from: hosts[nth % hosts.length]!, workflow, deed }, `${workflow}-${nth}`);
-    tell({ kind: "start", steps: GOES_ON }, 0);
+    send({ kind: "start", steps: GOES_ON }, 0);
     const { heldUp } = between(stage.world);
     const isHeld = (question: Question): number | undefined => (question === "append" ? heldMs : undefined);
     heldUp.add(isHeld);
     stage.undoAfter(signals * everyMs, () => void heldUp.delete(isHeld));
     for (let i = 1; i <= signals; i++) {
-      stage.later(i * everyMs, () => tell({ kind: "signal", name: SIGNALS[i % SIGNALS.length]! }, i));
+      stage.later(i * everyMs, () => send({ kind: "signal", name: SIGNALS[i % SIGNALS.length]! }, i));
     }
   },
 });
@@ -273,15 +273,19 @@ export const eventsWhileAsleep = fault<Asleep>({
     const player = stage.player(worker);
     if (!isWorking(player)) return;
     const workflow = `asleep-${at}`;
-    const tell = (from: string, deed: WorkflowDeed, name: string): void =>
+    const send = (from: string, deed: WorkflowDeed, name: string): void =>
       void doDeed(stage, { at, from, workflow, deed }, `${workflow}-${name}`);
-    const hears = (name: string): ScriptStep[] => [{ do: "signal", name, within: ms * 3 }, { do: "note" }];
+    const receives = (name: string): ScriptStep[] => [{ do: "signal", name, within: ms * 3 }, { do: "note" }];
     const sleeps: ScriptStep[] = [{ do: "sleep", ms: Math.floor(ms * 0.7) + 100 }, { do: "note" }];
     const works: ScriptStep = { do: "activity", name: "work", ms };
-    tell(worker, { kind: "start", steps: [{ do: "all", parts: [...SIGNALS.map(hears), sleeps, [works]] }] }, "start");
+    send(
+      worker,
+      { kind: "start", steps: [{ do: "all", parts: [...SIGNALS.map(receives), sleeps, [works]] }] },
+      "start",
+    );
     for (const [i, other] of others.entries()) {
       const name = SIGNALS[i % SIGNALS.length]!;
-      stage.later(100 + ms * (0.3 + i * 0.2), () => tell(other, { kind: "signal", name }, `${i}`));
+      stage.later(100 + ms * (0.3 + i * 0.2), () => send(other, { kind: "signal", name }, `${i}`));
     }
     stage.later(100, () => {
       if (!isWorking(player)) return;

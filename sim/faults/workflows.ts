@@ -153,10 +153,10 @@ export const unnotifiedWorkers = fault<Unnotified>({
   happen(stage, { ms }, strike) {
     const { database } = stage.world;
     strike("", { ms });
-    const tell = database.tellFollowers;
-    database.tellFollowers = () => {};
+    const notify = database.notifyFollowers;
+    database.notifyFollowers = () => {};
     stage.undoAfter(ms, () => {
-      database.tellFollowers = tell;
+      database.notifyFollowers = notify;
     });
   },
 });

@@ -174,11 +174,11 @@ async function unstarted(stage: Stage): Promise<string> {
   for (const [type, { remember, shards }] of Object.entries(stage.plan.sharded ?? {})) {
     if (!remember) continue;
     for (const namespace of new Set(stage.players.map(({ planned }) => planned.namespace))) {
-      const doors = [...upHosts(stage)].filter((host) => host.namespace === namespace).map(({ door }) => door);
+      const hosts = [...upHosts(stage)].filter((host) => host.namespace === namespace).map(({ host }) => host);
       const isHome = (player: Player): boolean =>
         isHostOf(stage.plan, player, type) && player.planned.namespace === namespace;
       if (!stage.players.some(isHome)) continue;
-      const pages = await Promise.all(doors.map((door) => door.list({ active: true, type, limit: 1_000 })));
+      const pages = await Promise.all(hosts.map((host) => host.list({ active: true, type, limit: 1_000 })));
       const active = new Set(pages.flatMap(({ actors }) => actors.map(({ id }) => id)));
       const ids = await rememberedIds(stage, namespace, type, shards);
       const missing = ids.find((id) => !active.has(id));
@@ -252,14 +252,14 @@ async function look(stage: Stage): Promise<Look> {
 
 /** The leader has no move in progress, and every shard with an assignment is at its assigned host. */
 async function led(stage: Stage): Promise<string> {
-  const doors = new Map([...upHosts(stage)].map(({ namespace, door }) => [namespace, door]));
-  for (const [namespace, door] of doors) {
+  const hosts = new Map([...upHosts(stage)].map(({ namespace, host }) => [namespace, host]));
+  for (const [namespace, host] of hosts) {
     for (const type of Object.keys(stage.plan.sharded ?? {})) {
       const isHome = (player: Player): boolean =>
         isHostOf(stage.plan, player, type) && player.planned.namespace === namespace;
       if (!stage.players.some(isHome)) continue;
       try {
-        const { moving, hosts, told, strategy } = await door.shards(type);
+        const { moving, hosts, told, strategy } = await host.shards(type);
         const [move] = moving;
         if (move !== undefined)
           return `shard ${move.shard} of ${type} moves, ${move.phase}, and waits for ${move.waitsFor}`;

@@ -168,10 +168,10 @@ async function disagreement(stage: Stage): Promise<string> {
   );
   try {
     for (const [namespace, players] of namespaces) {
-      const doors = players.map(({ host }) => host.app.host);
+      const hosts = players.map(({ host }) => host.app.host);
       const show = ({ type, id, address }: StickyActor): string => `${type}/${id} at ${address}`;
-      const recorded = (await doors[0]!.sticky({ limit: 1_000 })).actors.filter(({ away }) => !away).map(show);
-      const pages = await Promise.all(doors.map((door) => door.sticky({ here: true, limit: 1_000 })));
+      const recorded = (await hosts[0]!.sticky({ limit: 1_000 })).actors.filter(({ away }) => !away).map(show);
+      const pages = await Promise.all(hosts.map((host) => host.sticky({ here: true, limit: 1_000 })));
       const held = pages.flatMap(({ actors }) => actors).map(show);
       const lost = recorded.filter((one) => !held.includes(one));
       const secret = held.filter((one) => !recorded.includes(one));

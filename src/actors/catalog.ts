@@ -262,8 +262,8 @@ export class Catalog implements ActorHost, ActivationDeps, IngressDeps, IdleSwee
     return this.calls.remind(key, data, tick, settlement);
   }
 
-  takeAhead(type: string, id: string): Promise<Taken> {
-    return this.store.takeAhead(type, id);
+  prefetch(type: string, id: string): Promise<Taken> {
+    return this.store.prefetch(type, id);
   }
 
   usePrefetched(source: PrefetchedTakes): void {

@@ -33,7 +33,7 @@ test("a take without an answer is retried, but not after its host has lost its l
   const clock = new VirtualClock();
   const store = new SilentStore();
   const catalog = new Catalog([], SETTINGS, { clock, random: systemRandom, log: silentLog, meter: silentMeter, store });
-  const outcome = catalog.takeAhead("Cart", "a").catch(({ code }: LimpetError) => code);
+  const outcome = catalog.prefetch("Cart", "a").catch(({ code }: LimpetError) => code);
   await clock.advance("5s");
   const { attempts } = store;
   assert.ok(attempts > 2);

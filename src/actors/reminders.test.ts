@@ -523,8 +523,8 @@ describe("onReminder", () => {
     await assert.rejects(app.reminders.set(Deaf, "a", "tea", { due: "1s" }), refused);
     await assert.rejects(app.reminders.set("Deaf", "a", "tea", { due: "1s" }), refused);
     const admin = app.host.reminders;
-    const wish = { dueTime: "1s", data: undefined, onFailure: undefined, isNew: false };
-    await assert.rejects(admin.set({ type: "Deaf", id: "a", name: "tea" }, wish), refused);
+    const request = { dueTime: "1s", data: undefined, onFailure: undefined, isNew: false };
+    await assert.rejects(admin.set({ type: "Deaf", id: "a", name: "tea" }, request), refused);
     assert.deepEqual(await app.store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
   });
 

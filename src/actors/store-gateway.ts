@@ -57,11 +57,11 @@ export class StoreGateway {
   }
 
   take(type: string, id: string): Promise<Taken> {
-    return this.#prefetched?.claim(type, id) ?? this.takeAhead(type, id);
+    return this.#prefetched?.claim(type, id) ?? this.prefetch(type, id);
   }
 
   /** The same for an actor that does not live here yet. */
-  takeAhead(type: string, id: string): Promise<Taken> {
+  prefetch(type: string, id: string): Promise<Taken> {
     return this.#takes.submit({ namespace: this.#namespace, type, id, owner: this.#incarnation });
   }
 

@@ -61,7 +61,7 @@ function answersOf({ actors, cluster: joined, reminders, workflows }: AdminDeps)
     deadReminders: ({ query }) => reminders.listDead(query),
     reminderCounts: () => reminders.count(),
     reminder: ({ name }) => reminders.get(name),
-    setReminder: ({ name, wish }) => reminders.set(name, wish),
+    setReminder: ({ name, request }) => reminders.set(name, request),
     cancelReminder: ({ name }) => reminders.cancel(name),
     retryReminder: ({ name }) => reminders.retry(name),
     dropReminder: ({ name }) => reminders.drop(name),
@@ -71,7 +71,7 @@ function answersOf({ actors, cluster: joined, reminders, workflows }: AdminDeps)
     workers: () => workflows.workers(),
     workflow: ({ run, steps }) => workflows.look(run, steps),
     workflowEvents: ({ run, after, limit }) => workflows.events(run, after, limit),
-    startWorkflow: ({ wish }) => workflows.start(wish),
+    startWorkflow: ({ request }) => workflows.start(request),
     signalWorkflow: ({ run, name, input }) => workflows.signal(run, name, input),
     queryWorkflow: ({ run, name, input }) => workflows.query(run, name, input),
     updateWorkflow: ({ run, name, input, timeoutMs }, { gone = new AbortController().signal }) =>

@@ -16,8 +16,8 @@ export interface CliEnvironment {
 }
 
 /** Resolves with the exit code; never rejects. */
-export async function main(argv: readonly string[], surroundings: Partial<CliEnvironment> = {}): Promise<number> {
-  const { stdout = process.stdout, stderr = process.stderr, env = process.env, cwd = process.cwd() } = surroundings;
+export async function main(argv: readonly string[], environment: Partial<CliEnvironment> = {}): Promise<number> {
+  const { stdout = process.stdout, stderr = process.stderr, env = process.env, cwd = process.cwd() } = environment;
   const terminal = new Terminal(stdout, stderr, env);
   let exitCode: number;
   try {

@@ -96,10 +96,10 @@ describe("a cluster without a key", () => {
       const call = { namespace: "default", type: "Tally", id: "a", method: "add", args: [], timeoutMs: 5_000 };
       const outcome = await new Promise<string>((resolve) => {
         const { address } = app.host.status();
-        const hear = (how: string) => () => resolve(how);
-        const caller = { value: hear("value"), error: hear("error"), notOwner: hear("notOwner") };
+        const settle = (how: string) => () => resolve(how);
+        const caller = { value: settle("value"), error: settle("error"), notOwner: settle("notOwner") };
         const more = { hops: 0, passOn: true, causes: [] };
-        links.call(address!, { ...call, ...more }, { ...caller, unsent: hear("unsent"), lost: hear("lost") });
+        links.call(address!, { ...call, ...more }, { ...caller, unsent: settle("unsent"), lost: settle("lost") });
       });
       await links.close();
       assert.equal(outcome, "unsent");

@@ -9,7 +9,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import { hostedTypes } from "../placement/host/roles.ts";
-import { SchedulerNode } from "../placement/leader/scheduler.ts";
+import { Scheduler } from "../placement/leader/scheduler.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ShardActivation } from "../ports/cluster/host-feature.ts";
 import type { LinkService, Links } from "../ports/links.ts";
@@ -157,12 +157,12 @@ export async function agreeOnShards(
 }
 
 /** The configured schedulers, or one in this process that finds the others through the store. */
-function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): SchedulerNode | WatchedSchedulers {
+function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): Scheduler | WatchedSchedulers {
   const { schedulers } = settings;
   const { clock, random, log, meter, coordination, wire } = deps;
   const connect: ClusterWire["connect"] = (address, term) => wire.connect(address, term);
   if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
-  return new SchedulerNode(
+  return new Scheduler(
     {
       dedicated,
       leaseMs: settings.lease,
@@ -190,7 +190,7 @@ function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): 
 interface Parts {
   readonly linkServer: OpenServer;
   readonly links: Links;
-  readonly source: SchedulerNode | WatchedSchedulers;
+  readonly source: Scheduler | WatchedSchedulers;
   readonly placement: HostPlacement;
   readonly routing: ClusterRouting;
   readonly remembered: RememberedActors;
@@ -233,7 +233,7 @@ export class Cluster {
   /** The address of the scheduler of this process, and whether it leads. */
   get scheduler(): { readonly address: string | undefined; readonly leads: boolean } | undefined {
     const { source } = this.#parts;
-    return source instanceof SchedulerNode ? { address: source.address, leads: source.leads } : undefined;
+    return source instanceof Scheduler ? { address: source.address, leads: source.leads } : undefined;
   }
 
   async start(): Promise<void> {
@@ -264,7 +264,7 @@ export class Cluster {
   /** Updates the metrics; called when they are read. */
   measure(): void {
     const { source } = this.#parts;
-    if (source instanceof SchedulerNode) source.measure();
+    if (source instanceof Scheduler) source.measure();
     const { catalog, meter } = this.#deps;
     const { placement, routing } = this.#parts;
     const calls = (type: string): number => routing.buffered(type);

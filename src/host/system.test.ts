@@ -48,16 +48,16 @@ describe("timers longer than 2^31 milliseconds, which Node would fire at once", 
     const onWarning = ({ name }: Error) => void overflows.push(name);
     process.on("warning", onWarning);
     t.after(() => process.off("warning", onWarning));
-    const heard: string[] = [];
+    const received: string[] = [];
     const { promise: done, resolve } = Promise.withResolvers<void>();
     class Patient extends Actor {
       begin() {
-        this.timers.set("long", { due: "30d" }, () => heard.push("long"));
-        this.timers.set("short", { due: "20ms" }, () => heard.push("short"));
+        this.timers.set("long", { due: "30d" }, () => received.push("long"));
+        this.timers.set("short", { due: "20ms" }, () => received.push("short"));
       }
 
       override onReminder(name: string) {
-        heard.push(name);
+        received.push(name);
         resolve();
       }
 
@@ -71,10 +71,10 @@ describe("timers longer than 2^31 milliseconds, which Node would fire at once", 
     const waiting = app.actor(Patient, "b", { timeout: "30d" }).wait();
     await app.actor(Patient, "a").begin();
     await app.reminders.set(Patient, "a", "far", { due: "30d" });
-    while (!heard.includes("short")) await new Promise((resume) => setTimeout(resume, 5));
+    while (!received.includes("short")) await new Promise((resume) => setTimeout(resume, 5));
     await app.reminders.set(Patient, "a", "soon", { due: "20ms" });
     assert.equal(await waiting, "in time");
-    assert.deepEqual(heard, ["short", "soon"]);
+    assert.deepEqual(received, ["short", "soon"]);
     assert.deepEqual(
       overflows.filter((name) => name === "TimeoutOverflowWarning"),
       [],

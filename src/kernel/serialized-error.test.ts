@@ -13,25 +13,25 @@ const travel = (thrown: unknown): Error & { code?: unknown; cause?: unknown } =>
 test("an error keeps its name, message, code and causes", () => {
   const root = Object.assign(new TypeError("no disk"), { code: "EIO" });
   const thrown = Object.assign(new RangeError("too far", { cause: root }), { code: 42 });
-  const told = travel(thrown);
-  assert.deepEqual([told.name, told.message, told.code], ["RangeError", "too far", 42]);
-  const cause = told.cause as typeof told;
+  const rebuilt = travel(thrown);
+  assert.deepEqual([rebuilt.name, rebuilt.message, rebuilt.code], ["RangeError", "too far", 42]);
+  const cause = rebuilt.cause as typeof rebuilt;
   assert.deepEqual([cause.name, cause.message, cause.code, cause.cause], ["TypeError", "no disk", "EIO", undefined]);
-  assert.deepEqual(Object.keys(told), ["code"]);
+  assert.deepEqual(Object.keys(rebuilt), ["code"]);
 });
 
 test("a LimpetError is restored as one, with its code and its cause", () => {
-  const told = travel(new LimpetError("STORE_UNAVAILABLE", "gone", { cause: new Error("ECONNREFUSED") }));
-  assert.ok(told instanceof LimpetError);
-  assert.equal(told.retry, "later");
-  assert.deepEqual([told.code, told.message], ["STORE_UNAVAILABLE", "gone"]);
-  assert.equal((told.cause as Error).message, "ECONNREFUSED");
+  const rebuilt = travel(new LimpetError("STORE_UNAVAILABLE", "gone", { cause: new Error("ECONNREFUSED") }));
+  assert.ok(rebuilt instanceof LimpetError);
+  assert.equal(rebuilt.retry, "later");
+  assert.deepEqual([rebuilt.code, rebuilt.message], ["STORE_UNAVAILABLE", "gone"]);
+  assert.equal((rebuilt.cause as Error).message, "ECONNREFUSED");
 });
 
 test("an error that only a newer process knows keeps its code and its verdict", () => {
-  const told = deserializeError({ errorCode: "BRAND_NEW", message: "hm", retry: "later" });
-  assert.ok(told !== undefined && !(told instanceof LimpetError));
-  assert.deepEqual({ ...told, name: told.name }, { code: "BRAND_NEW", retry: "later", name: "LimpetError" });
+  const rebuilt = deserializeError({ errorCode: "BRAND_NEW", message: "hm", retry: "later" });
+  assert.ok(rebuilt !== undefined && !(rebuilt instanceof LimpetError));
+  assert.deepEqual({ ...rebuilt, name: rebuilt.name }, { code: "BRAND_NEW", retry: "later", name: "LimpetError" });
 });
 
 test("any thrown value is serialized", () => {

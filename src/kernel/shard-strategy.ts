@@ -40,8 +40,8 @@ export interface ShardMoveWish {
 }
 
 /** The named host; undefined when none or several match. */
-export function meantHost<Host extends ShardHostInfo>(said: unknown, hosts: readonly Host[]): Host | undefined {
-  const name = typeof said === "object" ? (said as Partial<ShardHostInfo> | null)?.incarnation : said;
+export function meantHost<Host extends ShardHostInfo>(answer: unknown, hosts: readonly Host[]): Host | undefined {
+  const name = typeof answer === "object" ? (answer as Partial<ShardHostInfo> | null)?.incarnation : answer;
   const exact = hosts.find(({ incarnation, address }) => incarnation === name || address === name);
   if (exact !== undefined) return exact;
   const named = hosts.filter((host) => host.name === name);

@@ -93,7 +93,7 @@ function play(seed: number): void {
   storm(world);
   world.runUntil(STORM_MS);
   world.calm = true;
-  world.tell("world", "is calm");
+  world.record("world", "is calm");
   world.runUntil(STORM_MS + 30_000);
   for (const host of world.hosts) host.start();
   world.runUntil(STORM_MS + CALM_MS);

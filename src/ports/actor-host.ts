@@ -52,7 +52,7 @@ export interface ActorHost {
   /** The lease is lost: no actor in memory counts any more. Returns their number. */
   dropAll(): number;
   /** Takes an actor that does not live here yet. */
-  takeAhead(type: string, id: string): Promise<Taken>;
+  prefetch(type: string, id: string): Promise<Taken>;
   /** From now on an activation asks this source for its actor before it takes the actor in the store. */
   usePrefetched(source: PrefetchedTakes): void;
 }

@@ -24,7 +24,7 @@ import type { ReminderCounts } from "./store/reminders.ts";
 import type {
   EventPage,
   RunName,
-  StartWish,
+  StartRequest,
   WorkerOverview,
   WorkflowCounts,
   WorkflowPage,
@@ -90,7 +90,7 @@ interface HostKinds {
   reminderCounts: Ask<object, ReminderCounts>;
   reminder: Ask<{ readonly name: ReminderName }, ReminderFound | undefined>;
   /** Answered when it is stored; false: it was to be new, and it exists. */
-  setReminder: Ask<{ readonly name: ReminderName; readonly wish: NewReminder }, boolean>;
+  setReminder: Ask<{ readonly name: ReminderName; readonly request: NewReminder }, boolean>;
   cancelReminder: Ask<{ readonly name: ReminderName }, void>;
   /** Retries a dead reminder now. False: there is none, or one of its name was set meanwhile. */
   retryReminder: Ask<{ readonly name: ReminderName }, boolean>;
@@ -103,7 +103,7 @@ interface HostKinds {
   /** With the latest steps of its history, this many. */
   workflow: Ask<{ readonly run: RunName; readonly steps: number }, WorkflowView>;
   workflowEvents: Ask<{ readonly run: RunName; readonly after: number; readonly limit: number }, EventPage>;
-  startWorkflow: Ask<{ readonly wish: StartWish }, { readonly workflowId: string; readonly runId: string }>;
+  startWorkflow: Ask<{ readonly request: StartRequest }, { readonly workflowId: string; readonly runId: string }>;
   signalWorkflow: Ask<RunMessage, void>;
   queryWorkflow: Ask<RunMessage, unknown>;
   /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be executed. */

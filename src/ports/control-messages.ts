@@ -73,7 +73,7 @@ export interface TypeTable {
 export type StickyRules = ReadonlyMap<string, LostRule>;
 
 /** A request of a host to hold a sticky actor. */
-export interface StickyWish {
+export interface StickyRequest {
   /** Identifies the request in the answer. */
   readonly correlation: number;
   readonly type: string;
@@ -155,7 +155,7 @@ export type HostMessage =
     }
   /** `actors`: the number in memory, for display. */
   | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
-  | { readonly kind: "acquire"; readonly wishes: readonly StickyWish[] }
+  | { readonly kind: "acquire"; readonly requests: readonly StickyRequest[] }
   /** A part of its actors of a type. Parts are numbered on each stream; `since` has one item per id. */
   | {
       readonly kind: "claims";

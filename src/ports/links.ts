@@ -47,7 +47,7 @@ export interface RemoteCaller {
   /** The error that the method threw, or a LimpetError of the other host. */
   error(error: unknown): void;
   /** The other host did not run it. */
-  notOwner(belief: Ownership): void;
+  notOwner(ownership: Ownership): void;
   unsent(error: LimpetError): void;
   lost(error: LimpetError): void;
 }
@@ -68,7 +68,7 @@ export type Cancel = () => void;
 export interface RemoteAnswer {
   value(result: unknown): void;
   error(error: unknown): void;
-  notOwner(belief: Ownership): void;
+  notOwner(ownership: Ownership): void;
 }
 
 export interface LinkService {

@@ -90,7 +90,7 @@ export interface ReminderAdmin {
    * Resolves when it is stored; false: it was to be new, and it exists. Rejects with REMINDER_INVALID, and
    * with REMINDER_NOT_HOSTED when no other process could have the type either.
    */
-  set(name: ReminderName, wish: NewReminder): Promise<boolean>;
+  set(name: ReminderName, reminder: NewReminder): Promise<boolean>;
   get(name: ReminderName): Promise<ReminderFound | undefined>;
   /** Succeeds when there is none. */
   cancel(name: ReminderName): Promise<void>;

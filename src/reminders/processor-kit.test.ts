@@ -135,7 +135,7 @@ export class Bench {
   #places = 0;
 
   constructor({ notifies = true }: { readonly notifies?: boolean } = {}) {
-    this.world.database.tellsNews = notifies;
+    this.world.database.sendsNotifications = notifies;
     this.world.database.watchers.push({ claimed: () => void this.claims++ });
   }
 

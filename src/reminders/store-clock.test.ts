@@ -27,9 +27,9 @@ class Clocks {
   ask(there: number, back: number, rate = 1): void {
     const askedAt = this.mono;
     this.pass(there, rate);
-    const said = Math.floor(this.store);
+    const answered = Math.floor(this.store);
     this.pass(back, rate);
-    this.known.observe(said, askedAt);
+    this.known.observe(answered, askedAt);
   }
 
   get error(): number {

@@ -88,7 +88,7 @@ async function running(world: TestWorld): Promise<string[]> {
 
 /** The expected state of each actor, as far as its callers can know. */
 async function misuse(world: TestWorld): Promise<Map<string, "runs" | "rests" | "unknown">> {
-  const fate = new Map<string, "runs" | "rests" | "unknown">(IDS.map((id) => [id, "rests"]));
+  const outcome = new Map<string, "runs" | "rests" | "unknown">(IDS.map((id) => [id, "rests"]));
   for (let step = 0; step < 60; step++) {
     const trouble = world.random();
     if (trouble < 0.08) {
@@ -101,31 +101,31 @@ async function misuse(world: TestWorld): Promise<Map<string, "runs" | "rests" | 
     const method = world.pick(["inc", "inc", "leave", "done"] as const);
     try {
       await world.someHost().actor(Guard, id, { timeout: "2s" })[method]();
-      fate.set(id, method === "done" ? "rests" : "runs");
+      outcome.set(id, method === "done" ? "rests" : "runs");
     } catch {
       // The call may have been applied all the same, now or in a moment.
-      fate.set(id, "unknown");
+      outcome.set(id, "unknown");
     }
     if (world.random() < 0.3) await world.advance(Math.ceil(world.random() * 5_000));
   }
-  return fate;
+  return outcome;
 }
 
 describe("remembered actors on hosts that crash at any time", () => {
   it("remembered actors run in the end, each of them once, and actors that are done stay inactive", async () => {
     for (let seed = 1; seed <= 8; seed++) {
       await using world = await openWorld({ actors: [Guard], hosts: 3, seed });
-      const fate = await misuse(world);
+      const outcome = await misuse(world);
       for (const host of world.hosts) if (!host.isUp) await world.restart(host);
       await world.settled();
       await world.advance("2m");
       const found = await running(world);
       assert.deepEqual(found, [...new Set(found)], `seed ${seed}: some run twice`);
-      for (const [id, expected] of fate) {
+      for (const [id, expected] of outcome) {
         if (expected === "unknown") continue;
         assert.equal(found.includes(id), expected === "runs", `seed ${seed}: ${id} should be one that ${expected}`);
       }
-      assert.ok([...fate.values()].some((one) => one !== "unknown"));
+      assert.ok([...outcome.values()].some((one) => one !== "unknown"));
     }
   });
 });

@@ -32,13 +32,13 @@ function greeter(t: TestContext, security: ClusterSecurity): Promise<number> {
 function visit(port: number, security: ClusterSecurity, more: ConnectionOptions = {}): Promise<string | LimpetError> {
   return new Promise((resolve) => {
     const socket: TLSSocket = connect({ host: "127.0.0.1", port, ...clientTls(security), ...more });
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8");
     socket.on("data", (text: string) => {
-      heard += text;
+      received += text;
     });
     socket.on("error", (error) => resolve(connectFailure(error, `127.0.0.1:${port}`, security)));
-    socket.on("close", () => resolve(heard));
+    socket.on("close", () => resolve(received));
   });
 }
 
@@ -110,17 +110,17 @@ describe("cluster key", () => {
 });
 
 describe("failed connection", () => {
-  const say = (code: string, security = NO_SECURITY) =>
+  const failure = (code: string, security = NO_SECURITY) =>
     connectFailure(Object.assign(new TypeError("it failed"), { code }), "10.0.0.1:7400", security);
 
   it("the error of a failed connection names the cause and a remedy", () => {
-    assert.equal(say("ECONNREFUSED").code, "UNREACHABLE");
-    assert.equal(say("ECONNREFUSED").message, "10.0.0.1:7400 cannot be reached: ECONNREFUSED");
+    assert.equal(failure("ECONNREFUSED").code, "UNREACHABLE");
+    assert.equal(failure("ECONNREFUSED").message, "10.0.0.1:7400 cannot be reached: ECONNREFUSED");
     assert.match(
-      say("ECONNRESET").message,
+      failure("ECONNRESET").message,
       /closed the connection at once; .* requires a cluster key that this process lacks/,
     );
-    assert.equal(say("ECONNRESET", OLD).message, "10.0.0.1:7400 cannot be reached: ECONNRESET");
+    assert.equal(failure("ECONNRESET", OLD).message, "10.0.0.1:7400 cannot be reached: ECONNRESET");
     assert.equal(connectFailure("odd", "10.0.0.1:7400", OLD).message, "10.0.0.1:7400 cannot be reached: odd");
     assert.equal(connectFailure(undefined, "10.0.0.1:7400", OLD).code, "UNREACHABLE");
   });

@@ -84,17 +84,17 @@ export function clientTls({ keys }: ClusterSecurity): ConnectionOptions | undefi
 export function connectFailure(thrown: unknown, address: string, { keys }: ClusterSecurity): LimpetError {
   if (isLimpetError(thrown) && thrown.code !== "UNAUTHENTICATED") return thrown;
   const { code = "", message = String(thrown) } = (thrown ?? {}) as { code?: string; message?: string };
-  const say = (error: "UNAUTHENTICATED" | "UNREACHABLE", what: string) =>
+  const failure = (error: "UNAUTHENTICATED" | "UNREACHABLE", what: string) =>
     new LimpetError(error, `${address} ${what}`, { cause: thrown });
-  if (NOT_TLS.has(code)) return say("UNAUTHENTICATED", "does not use TLS; set the cluster key in that process");
-  if (isKeyRefusal(code)) return say("UNAUTHENTICATED", "has another cluster key, or none");
+  if (NOT_TLS.has(code)) return failure("UNAUTHENTICATED", "does not use TLS; set the cluster key in that process");
+  if (isKeyRefusal(code)) return failure("UNAUTHENTICATED", "has another cluster key, or none");
   if (keys.length === 0 && HUNG_UP.has(code)) {
-    return say(
+    return failure(
       "UNREACHABLE",
       "closed the connection at once; it is not a Limpet process, or it requires a cluster key that this process lacks",
     );
   }
-  return say("UNREACHABLE", `cannot be reached: ${code === "" ? message : code}`);
+  return failure("UNREACHABLE", `cannot be reached: ${code === "" ? message : code}`);
 }
 
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);

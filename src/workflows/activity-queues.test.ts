@@ -254,9 +254,9 @@ describe("activities whose process dies", () => {
 
 describe("queued activities under crashes at every point", () => {
   it("a queued activity delivers its result with its attempts counted and its details kept, wherever its process crashes", async () => {
-    const said: unknown[] = [];
+    const reported: unknown[] = [];
     const act = async (_: unknown, { attempt, heartbeat, lastHeartbeat }: ActivityContext): Promise<number> => {
-      said.push(lastHeartbeat);
+      reported.push(lastHeartbeat);
       heartbeat({ attempt });
       if (attempt < 3) throw new RangeError("not yet");
       return attempt;
@@ -264,14 +264,14 @@ describe("queued activities under crashes at every point", () => {
     const options = { heartbeat: "1m", scheduleToClose: "1h", retry: { attempts: 10, initial: "10s" } } as const;
     const definitions = { workflows: [asking], activities: { act } };
     const crashes = await everyCrash(definitions, async (app) => {
-      said.length = 0;
+      reported.length = 0;
       const handle = await app.workflows.start(asking, { id: "a", input: options });
       const result = handle.result();
       await app.advance("10m");
       const attempts = Number(await result);
       assert.ok(attempts >= 3 && attempts <= 4, `${attempts} attempts`);
       // An attempt counts also when its process crashed right before it.
-      assert.ok(said.length >= 2 && said.length <= 5, `${said.length} beginnings`);
+      assert.ok(reported.length >= 2 && reported.length <= 5, `${reported.length} beginnings`);
       const left = await app.store.reminders.list({ namespace: "default", limit: 10 });
       assert.deepEqual(left, []);
     });

@@ -12,7 +12,7 @@ import {
   type HistoryBudget,
   MOST_WORKFLOWS_COUNTED,
   type RunName,
-  type StartWish,
+  type StartRequest,
   type WorkerOverview,
   type WorkflowAdmin,
   type WorkflowCounts,
@@ -195,9 +195,9 @@ export class StoredWorkflows implements WorkflowAdmin {
 
   // ——— Requests.
 
-  async start({ type, ...wish }: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }> {
-    const given = Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined));
-    const handle = await this.#deps.client.start(type, { ...given, input: wish.input });
+  async start({ type, ...request }: StartRequest): Promise<{ readonly workflowId: string; readonly runId: string }> {
+    const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+    const handle = await this.#deps.client.start(type, { ...given, input: request.input });
     return { workflowId: handle.id, runId: handle.runId! };
   }
 

@@ -42,9 +42,9 @@ describe("runs with changed code", () => {
       await ctx.activity("b");
       await ctx.signal("go");
     });
-    const said = await blockedBy(before, after);
-    assert.match(said, /history has ActivityScheduled a as decision 1, the code now decides ActivityScheduled b/);
-    assert.match(said, / at .*blocked-workflows\.test\.ts:\d+:\d+$/);
+    const message = await blockedBy(before, after);
+    assert.match(message, /history has ActivityScheduled a as decision 1, the code now decides ActivityScheduled b/);
+    assert.match(message, / at .*blocked-workflows\.test\.ts:\d+:\d+$/);
   });
 
   it("the reason names the place where the code waits instead of issuing the recorded command", async () => {
@@ -55,9 +55,9 @@ describe("runs with changed code", () => {
     const after = changing(async (ctx) => {
       await ctx.signal("go");
     });
-    const said = await blockedBy(before, after);
-    assert.match(said, /the history has ActivityScheduled a .*, and the code does not decide it/);
-    assert.match(said, /it waits for signal go at .*blocked-workflows\.test\.ts:\d+:\d+/);
+    const message = await blockedBy(before, after);
+    assert.match(message, /the history has ActivityScheduled a .*, and the code does not decide it/);
+    assert.match(message, /it waits for signal go at .*blocked-workflows\.test\.ts:\d+:\d+/);
   });
 
   it("a run is blocked when its code ends before its history does", async () => {

@@ -42,10 +42,10 @@ describe("runs that continue as new", () => {
         await ctx.signal("go");
         ctx.continueAsNew(2);
       }
-      const heard: string[] = [];
-      for (const name of ["b", "a"]) ctx.onSignal<string>(name, (word) => heard.push(`${name}${word}`));
-      await ctx.condition(() => heard.length === 4);
-      return heard;
+      const received: string[] = [];
+      for (const name of ["b", "a"]) ctx.onSignal<string>(name, (word) => received.push(`${name}${word}`));
+      await ctx.condition(() => received.length === 4);
+      return received;
     });
     await using app = await testLimpet({ workflows: [late] });
     const handle = await app.workflows.start(late, { input: 1 });
@@ -54,8 +54,8 @@ describe("runs that continue as new", () => {
     await app.advance("1s");
     assert.deepEqual((await handle.result()).sort(), ["a1", "a3", "b2", "b4"]);
     const history = await app.workflows.get(handle.id).history();
-    const heard = history.flatMap(({ event }) => (event.kind === "SignalReceived" ? [event.input] : []));
-    assert.deepEqual(heard, ["1", "2", "3", "4"]);
+    const received = history.flatMap(({ event }) => (event.kind === "SignalReceived" ? [event.input] : []));
+    assert.deepEqual(received, ["1", "2", "3", "4"]);
   });
 
   it("a handle of an earlier run finds the current one", async () => {

@@ -143,7 +143,7 @@ describe("equivalence of a run in memory and its replay", () => {
           const open = run.steps
             .flatMap(({ events }) => events)
             .filter((event): event is CommandEvent => "n" in event && run.execution.isAwaited(event.n));
-          const news: ExternalEvent[] = [
+          const events: ExternalEvent[] = [
             ...answers(open),
             ...SIGNALS.map(
               (name): ExternalEvent => ({ kind: "SignalReceived", id: `s${choice}`, name, input: choice }),
@@ -151,7 +151,7 @@ describe("equivalence of a run in memory and its replay", () => {
             { kind: "UpdateAccepted", id: `u${steps}`, name: "note", input: choice },
             { kind: "CancelRequested", reason: "enough" },
           ];
-          await run.tell(news[choice % news.length]!);
+          await run.deliver(events[choice % events.length]!);
           steps++;
         }
         if (run.execution.end !== undefined) ends++;

@@ -6,7 +6,7 @@ import type { CommandEvent, ExternalEvent, HistoryEvent, Step } from "./engine/e
 import { readEventBatch, writeEventBatch } from "./engine/events.ts";
 import { Execution, type ExecutionDeps } from "./engine/execution.ts";
 
-export const NEEDS: ExecutionDeps = {
+export const DEPS: ExecutionDeps = {
   settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
   namespace: "default",
   queue: "default",
@@ -22,7 +22,7 @@ export class DrivenRun {
 
   constructor(workflow: AnyWorkflow) {
     this.workflow = workflow;
-    this.execution = new Execution(workflow, NEEDS);
+    this.execution = new Execution(workflow, DEPS);
   }
 
   static async begin(workflow: AnyWorkflow, input?: unknown): Promise<DrivenRun> {
@@ -41,10 +41,10 @@ export class DrivenRun {
   }
 
   /** Returns the commands that follow from the event. */
-  async tell(news: ExternalEvent): Promise<CommandEvent[]> {
+  async deliver(event: ExternalEvent): Promise<CommandEvent[]> {
     this.at += 1_000;
-    await this.execution.tell(news, this.at);
-    return this.#record([news]);
+    await this.execution.deliver(event, this.at);
+    return this.#record([event]);
   }
 
   async #record(before: readonly HistoryEvent[]): Promise<CommandEvent[]> {
@@ -56,7 +56,7 @@ export class DrivenRun {
 
   /** Replays the same history from the beginning; it must reach the same state. */
   async replay(workflow = this.workflow): Promise<Execution> {
-    const replayed = new Execution(workflow, NEEDS);
+    const replayed = new Execution(workflow, DEPS);
     await replayed.replay(this.steps);
     if (workflow === this.workflow) {
       assert.deepEqual(replayed.commands.fresh, []);
@@ -74,14 +74,14 @@ export class DrivenRun {
   }
 
   complete(of: number, result?: unknown): Promise<CommandEvent[]> {
-    return this.tell({ kind: "ActivityCompleted", of, result });
+    return this.deliver({ kind: "ActivityCompleted", of, result });
   }
 
   fire(of: number): Promise<CommandEvent[]> {
-    return this.tell({ kind: "TimerFired", of });
+    return this.deliver({ kind: "TimerFired", of });
   }
 
   signal(name: string, input?: unknown): Promise<CommandEvent[]> {
-    return this.tell({ kind: "SignalReceived", id: `${name} ${this.at}`, name, input });
+    return this.deliver({ kind: "SignalReceived", id: `${name} ${this.at}`, name, input });
   }
 }

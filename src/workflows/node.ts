@@ -165,7 +165,7 @@ export class WorkflowNode {
       store: reminderStore,
       isOpen: (run) => this.#requests.isOpen(run),
       cancel: (key) => writer.write({ kind: "cancel", key }),
-      tell: (run, key, data) => this.#requests.reportText(run, key, data),
+      report: (run, key, data) => this.#requests.reportText(run, key, data),
       freed: (at) => this.#notifications.activityFreed(at),
     });
   }

@@ -136,16 +136,16 @@ describe("queries in a process without the code", () => {
     await using all = new Processes();
     const client = await all.open();
     await client.workflows.start("counts", { id: "c", input: undefined });
-    const said = hasCode(
+    const rejection = hasCode(
       "WORKFLOW_TYPE_UNKNOWN",
       /this process has none of counts; no worker that has it is there \(queue default\)/,
     );
-    await assert.rejects(client.workflows.get("c").query(state), said);
+    await assert.rejects(client.workflows.get("c").query(state), rejection);
     const worker = await all.open({ workflows: [counts()] });
     await client.advance("1s");
     assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
     await worker.stop();
-    await assert.rejects(client.workflows.get("c").query(state), said);
+    await assert.rejects(client.workflows.get("c").query(state), rejection);
     assert.deepEqual(await all.left(), []);
   });
 

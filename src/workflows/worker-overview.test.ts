@@ -93,9 +93,9 @@ test("activities are unserved when they have been due for long without a claim",
 });
 
 test("the last minute covers the reports of workers and the claims of workers in other languages", () => {
-  const told = row({ minute: { sticky_hit_expected: 3, miss: 1 } });
+  const shown = row({ minute: { sticky_hit_expected: 3, miss: 1 } });
   const here = { sticky_hit_expected: 10, cold_replay: 20, forced_cold_replay: 0, miss: 0 };
-  assert.deepEqual(lastMinuteOf([told, told, row({})], here), {
+  assert.deepEqual(lastMinuteOf([shown, shown, row({})], here), {
     sticky_hit_expected: 16,
     cold_replay: 20,
     forced_cold_replay: 0,

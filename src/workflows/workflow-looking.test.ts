@@ -325,11 +325,11 @@ describe("handlers that only read a run", () => {
     for (let i = 0; i < 2; i++) {
       await app.advance("1s");
       for (const name of names) {
-        const said = new RegExp(`ctx.${name.split(" ")[0]}\\(\\).*may read the run, and must not change it`);
+        const message = new RegExp(`ctx.${name.split(" ")[0]}\\(\\).*may read the run, and must not change it`);
         const asked = Promise.resolve(handle.query("try", name));
-        await assert.rejects(asked, hasCode("WORKFLOW_MISUSED", said));
+        await assert.rejects(asked, hasCode("WORKFLOW_MISUSED", message));
         // Validators cannot wait.
-        if (name !== "sleep") await assert.rejects(handle.update("try", name), hasCode("UPDATE_REJECTED", said));
+        if (name !== "sleep") await assert.rejects(handle.update("try", name), hasCode("UPDATE_REJECTED", message));
       }
       await handle.signal(go, i);
     }
@@ -383,10 +383,10 @@ describe("callers that wait for a workflow", () => {
     const store = new MemoryStore(() => 0);
     const one = await testLimpet({ workflows: [waits], stateStore: store });
     const handle = await one.workflows.start(waits, { id: "w" });
-    const told = [handle.result(), handle.update("wait")].map((each) => assert.rejects(each, hasCode("STOPPING")));
+    const rejected = [handle.result(), handle.update("wait")].map((each) => assert.rejects(each, hasCode("STOPPING")));
     await one.advance("1s");
     await one.stop();
-    await Promise.all(told);
+    await Promise.all(rejected);
     for (const late of [() => handle.cancel(), () => handle.result(), () => one.workflows.start(waits)]) {
       await assert.rejects(late, hasCode("STOPPING"), "nothing is tried for long");
     }

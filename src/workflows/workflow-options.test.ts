@@ -205,8 +205,9 @@ describe("invalid options", () => {
     await using app = await testLimpet({ workflows: [parent, next] });
     const handle = await app.workflows.start(parent, { id: "p" });
     assert.equal(await handle.result(), "end");
-    const said = /"ship-0" is not a run id; pass the workflow itself and its id, or get\("ship-0"\) with the id alone/;
-    assert.throws(() => app.workflows.get("ship", "ship-0"), hasCode("NAME_INVALID", said));
+    const message =
+      /"ship-0" is not a run id; pass the workflow itself and its id, or get\("ship-0"\) with the id alone/;
+    assert.throws(() => app.workflows.get("ship", "ship-0"), hasCode("NAME_INVALID", message));
     assert.throws(
       () => app.workflows.get("p", { runid: "r" } as object),
       hasCode("OPTION_INVALID", /did you mean "runId"/),

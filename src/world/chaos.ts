@@ -116,8 +116,8 @@ export class Chaos {
       this.#isOver = true;
     }
     world.heal();
-    for (const [host, underWay] of this.#down) {
-      await underWay;
+    for (const [host, inProgress] of this.#down) {
+      await inProgress;
       if (!host.isUp) await world.restart(host);
     }
     await world.settled();

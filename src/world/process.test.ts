@@ -15,8 +15,8 @@ let seen: string[];
 
 function newProcess(number = 1, seed = 1): Process {
   const chance = new Prng(seed);
-  const needs = { timeline, network, database, chance, clock: {}, hasEnded: () => false };
-  return new Process(number, number, `machine-${number}`, needs);
+  const deps = { timeline, network, database, chance, clock: {}, hasEnded: () => false };
+  return new Process(number, number, `machine-${number}`, deps);
 }
 
 const note = (name: string) => (): void => void seen.push(`${name}@${timeline.now}`);

@@ -122,6 +122,6 @@ export class Process implements Station {
     this.#held = [];
     this.#waking?.cancel();
     this.#deps.network.stationGone(this, !quietly);
-    for (const tell of [...this.onEnd]) tell();
+    for (const listener of [...this.onEnd]) listener();
   }
 }

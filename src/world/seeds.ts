@@ -20,8 +20,8 @@ export class SeedFailed extends Error {
 
   constructor(seed: number, cause: unknown, story: readonly string[]) {
     const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
-    const told = story.slice(-LINES_SHOWN).join("\n");
-    super(`seed ${seed} fails; LIMPET_SEED=${seed} runs only this one.\n${why}\n\nWhat happened last:\n${told}`, {
+    const shown = story.slice(-LINES_SHOWN).join("\n");
+    super(`seed ${seed} fails; LIMPET_SEED=${seed} runs only this one.\n${why}\n\nWhat happened last:\n${shown}`, {
       cause,
     });
     this.seed = seed;

@@ -28,7 +28,7 @@ export class Story {
     return this.#lines;
   }
 
-  tell(who: string, level: keyof Log, event: string, fields?: LogFields): void {
+  record(who: string, level: keyof Log, event: string, fields?: LogFields): void {
     const line = { at: this.#timeline.now, who, level, event, fields };
     // Runs with different stories are different runs.
     if (level !== "debug") this.#timeline.noteText(event);
@@ -40,10 +40,10 @@ export class Story {
   /** A log whose lines become part of the story. */
   logOf(who: string): Log {
     return {
-      debug: (event, fields) => this.tell(who, "debug", event, fields),
-      info: (event, fields) => this.tell(who, "info", event, fields),
-      warn: (event, fields) => this.tell(who, "warn", event, fields),
-      error: (event, fields) => this.tell(who, "error", event, fields),
+      debug: (event, fields) => this.record(who, "debug", event, fields),
+      info: (event, fields) => this.record(who, "info", event, fields),
+      warn: (event, fields) => this.record(who, "warn", event, fields),
+      error: (event, fields) => this.record(who, "error", event, fields),
     };
   }
 }
@@ -51,10 +51,10 @@ export class Story {
 /** `12.345s host-1 leading term=3` */
 export function showLine({ at, who, event, fields }: StoryLine): string {
   const seconds = `${(at / 1_000).toFixed(3)}s`.padStart(10);
-  const told = Object.entries(fields ?? {})
+  const shown = Object.entries(fields ?? {})
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${showValue(value)}`);
-  return [seconds, (who || "—").padEnd(8), event, ...told].join(" ");
+  return [seconds, (who || "—").padEnd(8), event, ...shown].join(" ");
 }
 
 function showValue(value: unknown): string {

@@ -15,12 +15,12 @@ export class TestDatabase {
 
   /** Stops answering. Requests in flight are lost, whether or not they took effect. Commits are kept. */
   goDown(): void {
-    this.#story.tell("database", "warn", "goes down");
+    this.#story.record("database", "warn", "goes down");
     this.#database.goDown();
   }
 
   comeBack(): void {
-    this.#story.tell("database", "info", "is back");
+    this.#story.record("database", "info", "is back");
     this.#database.comeBack();
   }
 
@@ -49,12 +49,12 @@ export class TestDatabase {
 
   /** Ends all faults of the database. */
   heal(): void {
-    this.#story.tell("database", "info", "is well again");
+    this.#story.record("database", "info", "is well again");
     this.#database.troubles = { ...NO_TROUBLES };
   }
 
   #change(what: string, troubles: Partial<DatabaseTroubles>): void {
-    this.#story.tell("database", "warn", what);
+    this.#story.record("database", "warn", what);
     this.#database.troubles = { ...this.#database.troubles, ...troubles };
   }
 }

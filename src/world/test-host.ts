@@ -51,7 +51,7 @@ export class TestHost {
         return await this.run((app) => (app.actor(type as string, id, settings) as Methods)[method]!(...args));
       } catch (error) {
         const what = `${typeof type === "string" ? type : type.name}/${id}.${method}`;
-        this.#world.story.tell(this.name, "info", `a call through it failed: ${what}`, { err: error });
+        this.#world.story.record(this.name, "info", `a call through it failed: ${what}`, { err: error });
         throw error;
       }
     };

@@ -147,7 +147,7 @@ export class TestWorld implements AsyncDisposable {
   /** Messages from `from` do not reach `to`; the other direction is open. */
   cut(from: HostRef, to: HostRef): void {
     const [a, b] = this.#pair(from, to);
-    this.#tell(a, `is not heard by ${b.name} any more`);
+    this.#record(a, `is not heard by ${b.name} any more`);
     this.#world.network.change(a.place, b.place, { isOpen: false });
   }
 
@@ -174,7 +174,7 @@ export class TestWorld implements AsyncDisposable {
 
   #between(from: HostRef, to: HostRef, what: string, change: Parameters<World["network"]["change"]>[2]): void {
     const [a, b] = this.#pair(from, to);
-    this.#tell(a, `its line to ${b.name} ${what}`);
+    this.#record(a, `its line to ${b.name} ${what}`);
     this.#world.network.change(a.place, b.place, change);
     this.#world.network.change(b.place, a.place, change);
   }
@@ -205,7 +205,7 @@ export class TestWorld implements AsyncDisposable {
   #end(which: HostRef, how: string, quietly: boolean): void {
     const host = this.#hostOf(which);
     if (host.process === undefined) return;
-    this.#tell(host, how);
+    this.#record(host, how);
     host.process.end(quietly);
   }
 
@@ -219,17 +219,17 @@ export class TestWorld implements AsyncDisposable {
     const options = hostOptionsOf(changes, host.options.settings);
     // Repeats if another call has started it meanwhile: the last call determines its options.
     while (host.process !== undefined) {
-      this.#tell(host, "is asked to stop");
+      this.#record(host, "is asked to stop");
       await host.stop();
     }
-    this.#tell(host, "starts");
+    this.#record(host, "starts");
     await host.start(options);
   }
 
   /** Stops its process in an orderly way: its actors move to other hosts. */
   async stopHost(which: HostRef): Promise<void> {
     const host = this.#hostOf(which);
-    if (host.process !== undefined) this.#tell(host, "is asked to stop");
+    if (host.process !== undefined) this.#record(host, "is asked to stop");
     await host.stop();
   }
 
@@ -245,7 +245,7 @@ export class TestWorld implements AsyncDisposable {
 
   #sleep(which: HostRef, ms: number, how: "pause" | "suspend"): void {
     const [host, process] = this.#running(which);
-    this.#tell(host, `${how === "pause" ? "pauses" : "is suspended"} for ${formatDuration(ms)}`);
+    this.#record(host, `${how === "pause" ? "pauses" : "is suspended"} for ${formatDuration(ms)}`);
     process.sleep(ms, how);
   }
 
@@ -254,7 +254,7 @@ export class TestWorld implements AsyncDisposable {
     const [host, process] = this.#running(which);
     const isBack = typeof by === "string" ? by.trim().startsWith("-") : by < 0;
     const far = parseDuration(typeof by === "string" ? by.trim().replace(/^-/, "") : Math.abs(by), "jumpClock");
-    this.#tell(host, `its clock jumps ${isBack ? "back" : "ahead"} by ${formatDuration(far)}`);
+    this.#record(host, `its clock jumps ${isBack ? "back" : "ahead"} by ${formatDuration(far)}`);
     process.clock.jump(isBack ? -far : far);
   }
 
@@ -264,7 +264,7 @@ export class TestWorld implements AsyncDisposable {
     if (!(rate >= 0.1 && rate <= 10)) {
       throw new LimpetError("OPTION_INVALID", `drift: ${rate} is not a rate; 1 is right, 1.02 is fast, 0.98 is slow`);
     }
-    this.#tell(host, `its clock goes at ${rate}`);
+    this.#record(host, `its clock goes at ${rate}`);
     process.clock.drift(rate);
   }
 
@@ -278,7 +278,7 @@ export class TestWorld implements AsyncDisposable {
   }
 
   #heal(): void {
-    this.#world.story.tell("", "info", "everything is healed");
+    this.#world.story.record("", "info", "everything is healed");
     this.#world.heal();
     for (const { process } of this.#world.hosts) process?.clock.drift(1);
   }
@@ -323,7 +323,7 @@ export class TestWorld implements AsyncDisposable {
 
   /** Adds a line of the test to the story. */
   note(text: string): void {
-    this.#world.story.tell("test", "info", text);
+    this.#world.story.record("test", "info", text);
   }
 
   /** The last part of the story, for printing. */
@@ -331,8 +331,8 @@ export class TestWorld implements AsyncDisposable {
     return this.story.slice(-lines).join("\n");
   }
 
-  #tell(host: WorldHost, event: string): void {
-    this.#world.story.tell(host.name, "warn", event);
+  #record(host: WorldHost, event: string): void {
+    this.#world.story.record(host.name, "warn", event);
   }
 
   // ——— The end.

@@ -69,8 +69,8 @@ export class World {
     const number = ++this.#lastProcess;
     const { timeline, network, database } = this;
     network.placeBack(place);
-    const needs = { timeline, network, database, chance, clock, hasEnded: this.#hasEnded(machine) };
-    const process = new Process(number, place, machine, needs);
+    const deps = { timeline, network, database, chance, clock, hasEnded: this.#hasEnded(machine) };
+    const process = new Process(number, place, machine, deps);
     this.#processes.set(number, process);
     return process;
   }
@@ -92,10 +92,12 @@ export class World {
    */
   outside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
     const ended = Promise.withResolvers<never>();
-    const tell = (): void =>
+    const rejectEnded = (): void =>
       ended.reject(new LimpetError("ANSWER_LOST", "the process has ended; the outcome is unknown"));
-    process.onEnd.add(tell);
-    return this.#passage.during(() => Promise.race([begin(), ended.promise])).finally(() => process.onEnd.delete(tell));
+    process.onEnd.add(rejectEnded);
+    return this.#passage
+      .during(() => Promise.race([begin(), ended.promise]))
+      .finally(() => process.onEnd.delete(rejectEnded));
   }
 
   /** The same for work of the process itself: it does not begin while the process sleeps. */

@@ -69,10 +69,10 @@ for (const { store, open } of groundsFor("SQLite")) {
         const [type, id] = strict[0]!;
         const way = [[strict[1]!, strict[2]!]];
         const call = one.call(type, id, "linger", way, { signal: controller.signal });
-        const told = failure(call);
+        const failed = failure(call);
         await cluster.load.until(async () => (await three.counts()).lingering === 1, "the chain is at its end");
         controller.abort();
-        assert.equal((await told).code, "CALL_CANCELLED");
+        assert.equal((await failed).code, "CALL_CANCELLED");
         await cluster.load.until(async () => (await three.counts()).gaveUp === before + 1, "the last one is told");
         assert.equal((await three.counts()).lingering, 0);
       });
@@ -83,22 +83,22 @@ for (const { store, open } of groundsFor("SQLite")) {
         const way = [strict[1]!, strict[2]!];
         const left = (await one.call(type, id, "left", [way], { timeoutMs: 3_000 })) as number;
         assert.ok(left > 0 && left <= 3_000, `${left} ms are left of 3000`);
-        const told = await failure(one.call(type, id, "linger", [way], { timeoutMs: 300 }));
-        assert.equal(told.code, "CALL_TIMEOUT");
+        const failed = await failure(one.call(type, id, "linger", [way], { timeoutMs: 300 }));
+        assert.equal(failed.code, "CALL_TIMEOUT");
         await cluster.load.until(async () => (await three.counts()).gaveUp === before + 1, "the last one is told");
       });
 
       await t.test("an error keeps its name, its message, its code and its cause", async () => {
         const [a, b, c] = strict as [Stop, Stop, Stop];
         for (const host of hosts) {
-          const { told } = await failure(begin(host, a, "fail", [b, c], "richly"));
-          assert.equal(told.name, "OrderFailed");
-          assert.equal(told.message, "it went wrong");
-          assert.equal(told.code, "ORDER_17");
-          assert.equal(told.cause?.name, "TypeError");
-          assert.equal(told.cause?.message, "what is behind it");
+          const { serialized } = await failure(begin(host, a, "fail", [b, c], "richly"));
+          assert.equal(serialized.name, "OrderFailed");
+          assert.equal(serialized.message, "it went wrong");
+          assert.equal(serialized.code, "ORDER_17");
+          assert.equal(serialized.cause?.name, "TypeError");
+          assert.equal(serialized.cause?.message, "what is behind it");
           const plain = await failure(begin(host, a, "fail", [b, c], "plain"));
-          assert.deepEqual([plain.told.name, plain.told.message], ["RangeError", "it is out of range"]);
+          assert.deepEqual([plain.serialized.name, plain.serialized.message], ["RangeError", "it is out of range"]);
         }
       });
 

@@ -42,8 +42,8 @@ for (const { store, open } of groundsFor("SQLite")) {
       // The type is removed with its only host, and back with another one. The others never stop.
       await others.leave();
       await load.until(async () => {
-        const told = await nothing.call("Other", "x", "whoAmI").catch((error: { code: string }) => error.code);
-        return told === "NO_HOST";
+        const code = await nothing.call("Other", "x", "whoAmI").catch((error: { code: string }) => error.code);
+        return code === "NO_HOST";
       }, "nobody hosts it any more");
       const both = await cluster.start("both", { types: ["Tally", "Other"] });
       load.through(both);

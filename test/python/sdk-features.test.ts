@@ -11,7 +11,7 @@ import { tempPlace } from "../support/two-stores.ts";
 
 const SCRIPT = fileURLToPath(import.meta.resolve("./sdk_features.py"));
 
-interface Told {
+interface ScenarioResult {
   readonly name: string;
   readonly result?: unknown;
   readonly error?: string;
@@ -44,26 +44,26 @@ const EXPECTED: Readonly<Record<string, unknown>> = {
 };
 
 /** Runs all scenarios once, against one host. */
-async function runScenarios(python: string): Promise<ReadonlyMap<string, Told>> {
+async function runScenarios(python: string): Promise<ReadonlyMap<string, ScenarioResult>> {
   await using place = await tempPlace();
   const settings = { store: place.store, cluster: false, logLevel: "error" } as const;
   await using app = await limpet({ ...settings, http: { port: 0 } });
   await using script = new Command(place.folder, [python, "-B", SCRIPT, app.url!]);
   await script.ended();
   const lines = script.stdout.split("\n").filter((line) => line !== "");
-  const told = lines.map((line) => JSON.parse(line) as Told);
-  assert.ok(told.length > 0, `nothing was printed: ${script.stderr.slice(-2_000)}`);
-  return new Map(told.map((each) => [each.name, each]));
+  const results = lines.map((line) => JSON.parse(line) as ScenarioResult);
+  assert.ok(results.length > 0, `nothing was printed: ${script.stderr.slice(-2_000)}`);
+  return new Map(results.map((each) => [each.name, each]));
 }
 
 describe("the released Python SDK", { timeout: 600_000 }, async () => {
   const found = await findPython();
-  const told = "python" in found ? runScenarios(found.python) : undefined;
-  told?.catch(() => {});
+  const results = "python" in found ? runScenarios(found.python) : undefined;
+  results?.catch(() => {});
   for (const [name, expected] of Object.entries(EXPECTED)) {
     it(`the Python SDK gets the expected result of scenario ${name}`, async (t: TestContext) => {
       if ("missing" in found) return t.skip(found.missing);
-      const scenario = (await told)!.get(name);
+      const scenario = (await results)!.get(name);
       assert.deepEqual(scenario?.error ?? scenario?.result, expected);
     });
   }

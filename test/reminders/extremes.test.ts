@@ -7,7 +7,7 @@ import { Actor, type App, limpet, type ReminderTick } from "../../src/index.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 
-interface Heard {
+interface Delivered {
   readonly type: string;
   readonly id: string;
   readonly name: string;
@@ -15,16 +15,16 @@ interface Heard {
   readonly number: number;
 }
 
-let heard: Heard[] = [];
+let delivered: Delivered[] = [];
 /** Most concurrent handlers of floods. */
 let [inside, most] = [0, 0];
-const hear = ({ type, id }: Actor, name: string, data: unknown, { number }: ReminderTick): void => {
-  heard.push({ type, id, name, data, number });
+const record = ({ type, id }: Actor, name: string, data: unknown, { number }: ReminderTick): void => {
+  delivered.push({ type, id, name, data, number });
 };
 
 class Note extends Actor {
   override onReminder(name: string, data: unknown, tick: ReminderTick) {
-    hear(this, name, data, tick);
+    record(this, name, data, tick);
   }
 }
 
@@ -33,13 +33,13 @@ class Flood extends Actor {
     most = Math.max(most, ++inside);
     await pause(20);
     inside--;
-    hear(this, name, data, tick);
+    record(this, name, data, tick);
   }
 }
 
 class Endless extends Actor {
   override onReminder(name: string, data: unknown, tick: ReminderTick) {
-    hear(this, name, data, tick);
+    record(this, name, data, tick);
     return new Promise<void>(() => {});
   }
 }
@@ -63,7 +63,7 @@ async function until(condition: () => boolean, what: string): Promise<void> {
   assert.fail(`never happened: ${what}`);
 }
 
-const from = (type: string): Heard[] => heard.filter((one) => one.type === type);
+const from = (type: string): Delivered[] => delivered.filter((one) => one.type === type);
 
 for (const { store, open } of GROUNDS) {
   describe(`extreme reminders on ${store}`, { timeout: 600_000 }, () => {
@@ -74,7 +74,7 @@ for (const { store, open } of GROUNDS) {
     const warned = ({ name }: Error): void => void warnings.push(name);
 
     before(async () => {
-      heard = [];
+      delivered = [];
       process.on("warning", warned);
       grounds = await open();
       place = await grounds.place();
@@ -99,10 +99,10 @@ for (const { store, open } of GROUNDS) {
     const path = (name: string, id = "a", type = "Note"): string =>
       `${app.url}/v1.0/actors/${type}/${encodeURIComponent(id)}/reminders/${encodeURIComponent(name)}`;
     /** Status and body of the response. */
-    async function answer(request: Promise<Response>): Promise<{ status: number; said: Record<string, unknown> }> {
+    async function answer(request: Promise<Response>): Promise<{ status: number; body: Record<string, unknown> }> {
       const response = await request;
       const text = await response.text();
-      return { status: response.status, said: text === "" ? {} : JSON.parse(text) };
+      return { status: response.status, body: text === "" ? {} : JSON.parse(text) };
     }
     const post = (body: unknown, ...names: [name: string, id?: string, type?: string]) =>
       answer(fetch(path(...names), { method: "POST", body: JSON.stringify(body) }));
@@ -123,9 +123,9 @@ for (const { store, open } of GROUNDS) {
       ["nothing", {}],
     ] as const) {
       test(`${what} is rejected, and nothing is stored`, async () => {
-        const { status, said } = await post(body, "refused");
-        assert.deepEqual([status, said.errorCode], [400, "REMINDER_INVALID"]);
-        assert.match(`${said.message}`, /; |^reminder: /);
+        const { status, body: answered } = await post(body, "refused");
+        assert.deepEqual([status, answered.errorCode], [400, "REMINDER_INVALID"]);
+        assert.match(`${answered.message}`, /; |^reminder: /);
         assert.equal((await show("refused")).status, 404);
       });
     }
@@ -165,7 +165,7 @@ for (const { store, open } of GROUNDS) {
         ["hours", "876000h"],
       ]) {
         assert.equal((await post({ dueTime: "0s", period }, name!)).status, 204);
-        await until(() => heard.some((one) => one.name === name), `${name} has ticked`);
+        await until(() => delivered.some((one) => one.name === name), `${name} has ticked`);
         await until(() => from("Note").length > 0, "it is heard");
       }
       const years = async (name: string): Promise<number> => {
@@ -175,15 +175,15 @@ for (const { store, open } of GROUNDS) {
       // The tick arrives before the next one is stored.
       for (let attempt = 0; attempt < 500 && (await years("hours")) < 1; attempt++) await pause(10);
       assert.deepEqual([Math.round(await years("years")), Math.round(await years("hours"))], [100, 100]);
-      assert.equal(Date.parse(`${(await show("last")).said.dueTime}`), Date.UTC(9999, 11, 31, 23, 59, 59));
+      assert.equal(Date.parse(`${(await show("last")).body.dueTime}`), Date.UTC(9999, 11, 31, 23, 59, 59));
       await app.jobs.set("far away", { due: new Date(Date.UTC(9999, 0)) }, () => assert.fail("it is not that late"));
       await app.reminders.set(Note, "a", "every millisecond", { due: 0, every: 1, times: 50 });
       await until(
-        () => heard.some(({ name, number }) => name === "every millisecond" && number === 50),
+        () => delivered.some(({ name, number }) => name === "every millisecond" && number === 50),
         "all are over",
       );
       assert.deepEqual(
-        heard.filter(({ name }) => name === "last"),
+        delivered.filter(({ name }) => name === "last"),
         [],
       );
       assert.deepEqual(warnings, [], "TimeoutOverflowWarning");
@@ -192,17 +192,17 @@ for (const { store, open } of GROUNDS) {
     test("names and ids with quotes, emoji and anything else come back as they were, and are delivered so", async () => {
       for (const text of AWKWARD) {
         assert.equal((await post({ dueTime: "1h", data: text }, text, text)).status, 204, text);
-        const { said } = await show(text, text);
-        assert.deepEqual([said.actorID, said.name, said.data], [text, text, text]);
+        const { body } = await show(text, text);
+        assert.deepEqual([body.actorID, body.name, body.data], [text, text, text]);
         assert.deepEqual(
           (await app.reminders.list(Note, text)).map(({ name }) => name),
           [text],
         );
         assert.equal((await post({ dueTime: "0s", data: text }, text, text)).status, 204);
       }
-      await until(() => AWKWARD.every((text) => heard.some(({ name }) => name === text)), "all of them are heard");
+      await until(() => AWKWARD.every((text) => delivered.some(({ name }) => name === text)), "all of them are heard");
       for (const text of AWKWARD) {
-        const [one, ...more] = heard.filter(({ name }) => name === text);
+        const [one, ...more] = delivered.filter(({ name }) => name === text);
         assert.deepEqual([one, more], [{ type: "Note", id: text, name: text, data: text, number: 1 }, []]);
       }
     });
@@ -210,13 +210,13 @@ for (const { store, open } of GROUNDS) {
     test("four mebibytes of data are shown and delivered whole", async () => {
       const data = "🐚x".repeat(Math.floor((LIMITS.reminderBytes - 100) / 5));
       assert.equal((await post({ dueTime: "1h", data }, "large")).status, 204);
-      assert.ok((await show("large")).said.data === data);
+      assert.ok((await show("large")).body.data === data);
       assert.equal((await post({ dueTime: "0s", data }, "large")).status, 204);
       const larger = `${data}${"x".repeat(90)}`;
       await app.reminders.set(Note, "a", "larger", { due: 0, data: larger });
       for (const [name, sent] of Object.entries({ large: data, larger })) {
-        await until(() => heard.some((one) => one.name === name), `${name} is heard`);
-        assert.ok(heard.find((one) => one.name === name)!.data === sent);
+        await until(() => delivered.some((one) => one.name === name), `${name} is heard`);
+        assert.ok(delivered.find((one) => one.name === name)!.data === sent);
       }
     });
 
@@ -240,8 +240,8 @@ for (const { store, open } of GROUNDS) {
       for (let i = 0; i < 50; i++) await app.reminders.set(Endless, `${i}`, "endless", { due: 0 });
       await app.reminders.set(Note, "b", "between", { due: 0 });
       await elsewhere.reminders.set(Note, "b", "elsewhere", { due: 0 });
-      await until(() => heard.some(({ name }) => name === "between"), "another type is heard");
-      await until(() => heard.some(({ name }) => name === "elsewhere"), "another namespace is heard");
+      await until(() => delivered.some(({ name }) => name === "between"), "another type is heard");
+      await until(() => delivered.some(({ name }) => name === "elsewhere"), "another namespace is heard");
       const done = from("Flood").length;
       assert.ok(done < count, "the flood was over before it was looked");
       // At most four batches are claimed, and a claim may be in progress while others are set.

@@ -56,10 +56,10 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       });
       await belfry.until(async () => (await ticks("sleeper", "end", 1)).length === bells.length, "it wakes up");
       // Its connections may have been closed meanwhile: then it could not even send it, and logs this.
-      const said = async () =>
+      const output = async () =>
         (await sleeper.metric("limpet_reminders_replaced_total")) + sleeper.output.split(UNSAID).length - 1;
       await belfry.until(
-        async () => (await said()) >= taken,
+        async () => (await output()) >= taken,
         "it has said what became of the first ticks, and that did not count",
       );
       await belfry.done();

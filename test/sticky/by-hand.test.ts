@@ -29,7 +29,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     const namespace = newNamespace();
     const good = await scheduler.host({ name: "good", namespace });
     const rude = new HandHost(scheduler.client, undefined);
-    rude.send({ kind: "acquire", wishes: [{ correlation: 1, type: "Cart", id: "a", since: 0 }] });
+    rude.send({ kind: "acquire", requests: [{ correlation: 1, type: "Cart", id: "a", since: 0 }] });
     const error = await rude.over();
     assert.equal(error?.code, "PROTOCOL");
     assert.match(error.message, /the first message of a host must be a hello/);
@@ -88,9 +88,9 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     // The ring assigns about half of these to the other.
     const granted = await one.acquire("Cart", ...ids);
     assert.deepEqual(new Set(granted.map(({ kind }) => kind)), new Set(["granted"]));
-    const told = await two.acquire("Cart", ...ids);
+    const answers = await two.acquire("Cart", ...ids);
     const { address, incarnation, name } = one.hello;
-    for (const answer of told) {
+    for (const answer of answers) {
       assert.ok(answer.kind === "owner");
       assert.deepEqual({ ...answer.host }, { address, incarnation, name });
     }
@@ -120,7 +120,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     await hasty.joined();
     const answers = hasty.ask("Cart", ["a", "b"]);
     hasty.claim("Cart", ["b", "c"]);
-    await hasty.everythingNoted();
+    await hasty.everythingPersisted();
     assert.deepEqual(answers(), [undefined, undefined]);
     // Others do not wait for it: this leader granted it nothing that it could have lost.
     const other = await scheduler.host({ name: "other", namespace });
@@ -140,12 +140,12 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     // Twice in one part, and again in the next.
     one.claim("Cart", ["a", "a", "b"]);
     one.claim("Cart", ["b", "c"]);
-    await one.everythingNoted();
+    await one.everythingPersisted();
     one.send({ kind: "claimed" });
     const two = new HandHost(scheduler.client, { name: "two", namespace });
     await two.joined();
     two.claim("Cart", ["c", "d"]);
-    await two.everythingNoted();
+    await two.everythingPersisted();
     assert.deepEqual(two.toRelease, ["c"]);
     two.send({ kind: "claimed" });
     assert.deepEqual(one.toRelease, []);
@@ -163,7 +163,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     assert.equal(await one.outcome("Cart", "d"), "two");
     // A host that has completed its report has nothing more to claim.
     two.claim("Cart", ["e"]);
-    await two.everythingNoted();
+    await two.everythingPersisted();
     assert.deepEqual(two.toRelease, ["c", "e"]);
     assert.equal(await holderOf(namespace, "e"), undefined);
   });
@@ -175,7 +175,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     one.claim("Plain", ["a"]);
     one.claim("NeverHeardOf", ["b"]);
     one.claim("Cart", ["c"]);
-    await one.everythingNoted();
+    await one.everythingPersisted();
     one.send({ kind: "claimed" });
     assert.deepEqual(one.toRelease, ["a", "b"]);
     assert.equal(await one.outcome("Cart", "c"), "granted");
@@ -190,7 +190,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     const again = new HandHost(scheduler.client, { ...before.hello });
     assert.equal((await before.over())?.code, "PROTOCOL");
     again.claim("Cart", ["b", "new"]);
-    await again.everythingNoted();
+    await again.everythingPersisted();
     // During the report, its earlier actors are still its own.
     assert.equal(await other.outcome("Cart", "c"), "before");
     again.send({ kind: "claimed" });

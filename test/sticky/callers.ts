@@ -58,10 +58,10 @@ export class Callers {
     await until(() => {
       this.check();
       return this.ledger.acked >= goal;
-    }, `${increments} more increments; told ${this.told}`);
+    }, `${increments} more increments; told ${this.summary}`);
   }
 
-  get told(): string {
+  get summary(): string {
     const { acked, unknown, errors } = this.ledger;
     return `${acked} acknowledged, ${unknown} unknown, errors ${JSON.stringify([...errors])}`;
   }
@@ -69,7 +69,7 @@ export class Callers {
   /** Every error of the callers is one of these. */
   expectOnly(...codes: readonly string[]): void {
     const others = new Set(this.ledger.errors.keys()).difference(new Set(codes));
-    assert.deepEqual([...others], [], `callers were told ${this.told}`);
+    assert.deepEqual([...others], [], `callers were told ${this.summary}`);
   }
 
   async stop(): Promise<void> {

@@ -25,14 +25,14 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
     /** Every process gives the same answer. */
     const env = (port = ports[2]!) => ({ LIMPET_URL: `http://127.0.0.1:${port}` });
     const cli = (...argv: string[]) => runCli(argv, { env: env(), cwd: place.folder });
-    const said = async (...argv: string[]): Promise<string> => {
+    const output = async (...argv: string[]): Promise<string> => {
       const { code, stdout, stderr } = await cli(...argv);
       assert.deepEqual([code, stderr], [0, ""], stdout);
       return stdout;
     };
 
     await t.test("how many each host holds", async () => {
-      const text = await said("sticky");
+      const text = await output("sticky");
       assert.match(text, new RegExp(`^Tally: ${COUNT} sticky actors\\.\nWhen a host is lost, `));
       for (const name of ["one", "two"]) {
         assert.match(text, new RegExp(`^\\S+ +${name} +${livingAt(homes, name).length}$`, "m"));
@@ -40,18 +40,18 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
       assert.doesNotMatch(text, /three/);
       const asProcess = await spawnCli(["sticky"], { cwd: place.folder, env: env(ports[0]) });
       assert.equal(asProcess.stdout, text);
-      const { types } = JSON.parse(await said("sticky", "--json"));
+      const { types } = JSON.parse(await output("sticky", "--json"));
       assert.deepEqual([types.length, types[0].type, types[0].lost, types[0].holders.length], [1, "Tally", 0, 2]);
-      assert.match(await said("ps"), new RegExp(`^Tally +\\d+ .*settled +3 +${COUNT}\\b`, "m"));
+      assert.match(await output("ps"), new RegExp(`^Tally +\\d+ .*settled +3 +${COUNT}\\b`, "m"));
     });
 
     await t.test("each of them, all of them, and those whose ids begin alike", async () => {
-      const { actors } = JSON.parse(await said("sticky", "Tally", "--all", "--json")) as { actors: StickyActor[] };
+      const { actors } = JSON.parse(await output("sticky", "Tally", "--all", "--json")) as { actors: StickyActor[] };
       assert.deepEqual(new Map(actors.map(({ id, name }) => [id, name])), new Map([...homes].sort()));
       const some = await cli("sticky", "Tally", "--limit", "7");
       assert.equal(some.stdout.trim().split("\n").length, 8);
       assert.match(some.stderr, /Only the first 7 are shown/);
-      const alike = await said("sticky", "Tally", "--prefix", "actor 4");
+      const alike = await output("sticky", "Tally", "--prefix", "actor 4");
       assert.equal(alike.trim().split("\n").length, 1 + ids.filter((id) => id.startsWith("actor 4")).length);
       const nothing = await cli("sticky", "Tally", "--prefix", "nobody");
       assert.deepEqual([nothing.code, nothing.stdout], [0, ""]);
@@ -60,7 +60,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
     });
 
     const answers = await Promise.all(
-      ids.map(async (id) => JSON.parse(await said("where", "Tally", id, "--json")) as Whereabouts),
+      ids.map(async (id) => JSON.parse(await output("where", "Tally", id, "--json")) as Whereabouts),
     );
     const astray = answers.find(({ sticky }) => sticky?.ringName === "three")!;
     const { id } = astray;
@@ -70,15 +70,15 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
       for (const { id, ownerName, sticky, here } of answers) {
         assert.deepEqual([ownerName, here, sticky?.away], [homes.get(id), false, false]);
       }
-      const text = await said("where", "Tally", id);
+      const text = await output("where", "Tally", id);
       assert.match(text, new RegExp(`^Tally/${id} lives on ${home} \\(\\S+\\)\\.`));
       assert.match(text, /Sticky there since .*, although the ring assigns three \(\S+\)\./);
       assert.match(
-        await said("sticky", "Tally", id),
+        await output("sticky", "Tally", id),
         new RegExp(`is held by ${home} \\(\\S+\\)\\.\nSticky there since`),
       );
       // This actor has no calls.
-      const stranger = JSON.parse(await said("where", "Tally", "stranger", "--json")) as Whereabouts;
+      const stranger = JSON.parse(await output("where", "Tally", "stranger", "--json")) as Whereabouts;
       assert.equal(stranger.sticky, undefined);
       const unheld = await cli("sticky", "Tally", "stranger");
       assert.equal(unheld.code, 1);

@@ -69,7 +69,7 @@ let lastPort = 1_000;
 export class HandHost implements ControlListener<SchedulerMessage> {
   readonly hello: Hello;
   /** All messages but orders and answers. */
-  readonly heard: SchedulerMessage[] = [];
+  readonly received: SchedulerMessage[] = [];
   readonly #stream: ControlStream<HostMessage>;
   readonly #answers = new Map<number, StickyAnswer>();
   /** Types with a table that lists it. */
@@ -77,9 +77,9 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   #correlation = 0;
   #part = 0;
   #sequence = 0;
-  #news = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<void>();
   /** The last part that was acknowledged. */
-  noted = 0;
+  persisted = 0;
   renewed = 0;
   isOver = false;
   error: LimpetError | undefined;
@@ -119,26 +119,26 @@ export class HandHost implements ControlListener<SchedulerMessage> {
         for (const answer of message.answers) this.#answers.set(answer.correlation, answer);
         break;
       case "noted":
-        this.noted = message.part;
+        this.persisted = message.part;
         break;
       case "renewed":
         this.renewed = message.sequence;
-        this.#tellNews();
+        this.#notifyChange();
         break;
       default:
-        this.heard.push(message);
+        this.received.push(message);
     }
   }
 
   closed(error: Error | undefined): void {
     this.isOver = true;
     this.error = error as LimpetError | undefined;
-    this.#tellNews();
+    this.#notifyChange();
   }
 
-  #tellNews(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
+  #notifyChange(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
   }
 
   send(message: HostMessage): void {
@@ -169,7 +169,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   ask(type: string, ids: readonly string[]): () => (StickyAnswer | undefined)[] {
     const wishes = ids.map((id) => ({ correlation: ++this.#correlation, type, id, since: 0 }));
     for (let i = 0; i < wishes.length; i += LIMITS.stickyChunk) {
-      this.send({ kind: "acquire", wishes: wishes.slice(i, i + LIMITS.stickyChunk) });
+      this.send({ kind: "acquire", requests: wishes.slice(i, i + LIMITS.stickyChunk) });
     }
     return () => wishes.map(({ correlation }) => this.#answers.get(correlation));
   }
@@ -199,13 +199,13 @@ export class HandHost implements ControlListener<SchedulerMessage> {
   }
 
   /** Resolves when all claims so far are acknowledged. */
-  async everythingNoted(): Promise<void> {
-    await until(() => this.noted === this.#part, `${this.hello.name} was heard to the end`);
+  async everythingPersisted(): Promise<void> {
+    await until(() => this.persisted === this.#part, `${this.hello.name} was heard to the end`);
   }
 
   /** Ids that it was ordered to release. */
   get toRelease(): string[] {
-    return this.heard.flatMap((message) => (message.kind === "release" ? message.ids : []));
+    return this.received.flatMap((message) => (message.kind === "release" ? message.ids : []));
   }
 
   /** Renews its lease until the returned object is disposed of. */
@@ -219,7 +219,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
     const sequence = this.#renew();
     while (this.renewed < sequence) {
       assert.ok(!this.isOver, `the stream of ${this.hello.name} has ended: ${this.error?.message}`);
-      await this.#news.promise;
+      await this.#change.promise;
     }
   }
 

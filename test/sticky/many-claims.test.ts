@@ -30,21 +30,21 @@ async function claim(scheduler: HandScheduler, ids: Iterable<readonly string[]>)
   await host.joined();
   for (const some of ids) {
     const part = host.claim("Cart", some);
-    while (!host.isOver && host.noted < part - WINDOW) await soon();
+    while (!host.isOver && host.persisted < part - WINDOW) await soon();
     assert.ok(!host.isOver, `the leader hung up: ${host.error?.message}`);
   }
-  await host.everythingNoted();
+  await host.everythingPersisted();
   return host;
 }
 
 /** Renews its lease all the time. Returns the most parts of the other's claims between two answers. */
-function renewing(host: HandHost, heard: () => number): () => Promise<number> {
+function renewing(host: HandHost, received: () => number): () => Promise<number> {
   let [most, before, isOver] = [0, 0, false];
   const renew = async (): Promise<number> => {
     while (!isOver) {
       await host.renew();
-      most = Math.max(most, heard() - before);
-      before = heard();
+      most = Math.max(most, received() - before);
+      before = received();
     }
     return most;
   };
@@ -133,9 +133,9 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
     for (const name of ["one", "two"]) {
       const host = new HandHost(scheduler.client, { name });
       await host.joined();
-      const told = host.ask("Cart", idsOf(name, LIMITS.stickyWaiting));
+      const answers = host.ask("Cart", idsOf(name, LIMITS.stickyWaiting));
       await host.renew();
-      assert.ok(told().every((answer) => answer === undefined));
+      assert.ok(answers().every((answer) => answer === undefined));
       host.close();
     }
   });

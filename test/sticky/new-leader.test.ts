@@ -31,22 +31,25 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     for (const host of [two2!, stock2!, three]) host.send({ kind: "claimed" });
     assert.equal(await stock2!.outcome("Stock", "a"), "granted");
     const answers = [two2!.ask("Cart", ["a", "b", "c"]), three.ask("Cart", ["a", "b"])];
-    const none = (): boolean => answers.every((told) => told().every((answer) => answer === undefined));
+    const none = (): boolean => answers.every((answer) => answer().every((answer) => answer === undefined));
     one2!.claim("Cart", ["d"]);
-    await one2!.everythingNoted();
+    await one2!.everythingPersisted();
     assert.ok(none(), "nobody was answered while the first had said a part only");
     one2!.claim("Cart", ["a"]);
-    await one2!.everythingNoted();
+    await one2!.everythingPersisted();
     assert.equal(await stock2!.outcome("Stock", "b"), "granted");
     assert.ok(none(), "nor when it had said everything, but not that this was everything");
     one2!.send({ kind: "claimed" });
-    await until(() => answers.every((told) => !told().includes(undefined)), "everybody is answered");
-    const said = answers[0]!().map((answer) => (answer?.kind === "owner" ? answer.host.name : answer?.kind));
+    await until(() => answers.every((answer) => !answer().includes(undefined)), "everybody is answered");
+    const owners = answers[0]!().map((answer) => (answer?.kind === "owner" ? answer.host.name : answer?.kind));
     // It has released its earlier actors by not claiming them.
-    assert.deepEqual([said[0], said[2]], ["one", "granted"]);
+    assert.deepEqual([owners[0], owners[2]], ["one", "granted"]);
     const strangers = answers[1]!().map((answer) => (answer?.kind === "owner" ? answer.host.name : answer?.kind));
     assert.equal(strangers[0], "one");
-    assert.deepEqual(new Set([said[1], strangers[1]]), new Set(["granted", said[1] === "granted" ? "two" : "three"]));
+    assert.deepEqual(
+      new Set([owners[1], strangers[1]]),
+      new Set(["granted", owners[1] === "granted" ? "two" : "three"]),
+    );
     assert.equal(await three.outcome("Cart", "d"), "one");
   });
 
@@ -77,7 +80,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     assert.equal(answers()[0]?.kind, "granted");
     // A host that is too late has to join anew.
     const late = new HandHost(second.client, { ...lost.hello, unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
-    await until(() => late.heard.some(({ kind }) => kind === "removed"), "it is told that it is no member any more");
+    await until(() => late.received.some(({ kind }) => kind === "removed"), "it is told that it is no member any more");
     const anew = await second.host({ name: "lost", replaces: lost.hello.incarnation });
     assert.equal(await anew.outcome("Cart", "a"), "here");
   });
@@ -95,7 +98,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     const second = stack.use(await HandScheduler.start(place));
     // It joins first, before the host that has been there all the time.
     const intruder = new HandHost(second.client, plain);
-    await until(() => intruder.isOver || intruder.heard.length > 0, "it is told something");
+    await until(() => intruder.isOver || intruder.received.length > 0, "it is told something");
     const again = new HandHost(second.client, one.hello);
     await again.joined();
     again.claim("Cart", ["a"]);

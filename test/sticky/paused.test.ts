@@ -37,8 +37,8 @@ for (const { store, open } of groundsFor("SQLite")) {
         let reads: Promise<{ n: number }>[] = [];
         await cluster.paused(sleeper, async () => {
           await cluster.settled(2, others[0]);
-          const told = await Promise.all(lost.ids.map((id) => lost.ledger.add(others[0]!, id)));
-          assert.deepEqual(new Set(told), new Set(["acked"]));
+          const outcomes = await Promise.all(lost.ids.map((id) => lost.ledger.add(others[0]!, id)));
+          assert.deepEqual(new Set(outcomes), new Set(["acked"]));
           taken = await cluster.homes(lost.ids, others[0]);
           known = await Promise.all(lost.ids.map(async (id) => (await others[0]!.report(id)).n));
           // They wait at the process and are the first messages it gets.

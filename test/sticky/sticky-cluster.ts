@@ -214,7 +214,7 @@ export class StickyCluster implements AsyncDisposable {
   async audit(): Promise<void> {
     for (const callers of this.#callers) {
       await callers.stop();
-      this.#test.diagnostic(callers.told);
+      this.#test.diagnostic(callers.summary);
     }
     await Promise.all(this.alive.map((one) => one.leave()));
     const trace = new LifeTrace(await this.#traces());

@@ -77,7 +77,7 @@ export class CliProcess implements AsyncDisposable {
     this.child.stderr?.on("data", (chunk) => this.#keep("stderr", chunk));
     this.exited = new Promise((resolve) => {
       this.child.once("close", (code, signal) => {
-        this.#tell();
+        this.#notify();
         resolve({ code, signal });
       });
     });
@@ -85,10 +85,10 @@ export class CliProcess implements AsyncDisposable {
 
   #keep(stream: "stdout" | "stderr", chunk: unknown): void {
     this[stream] += String(chunk);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }

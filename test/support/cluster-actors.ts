@@ -167,12 +167,12 @@ export interface ToClusterHost {
   readonly cancelled: readonly number[];
 }
 
-export interface ToldError {
+export interface SerializedError {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
   readonly retry?: Verdict;
-  readonly cause?: ToldError;
+  readonly cause?: SerializedError;
   /** For a cause that is no error. */
   readonly data?: unknown;
 }
@@ -180,7 +180,7 @@ export interface ToldError {
 export interface Answer {
   readonly number: number;
   readonly value?: unknown;
-  readonly error?: ToldError;
+  readonly error?: SerializedError;
 }
 
 export type FromClusterHost = { readonly ready: true } | { readonly answers: readonly Answer[] };

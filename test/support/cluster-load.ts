@@ -80,7 +80,7 @@ export class ClusterLoad {
     const deadline = performance.now() + PATIENCE_MS;
     while (!(await condition())) {
       this.check();
-      assert.ok(performance.now() < deadline, `never happened: ${what}; told ${this.told}`);
+      assert.ok(performance.now() < deadline, `never happened: ${what}; told ${this.summary}`);
       await pause(10);
     }
   }
@@ -95,7 +95,7 @@ export class ClusterLoad {
     await this.until(() => this.ledger.acked >= goal, `${increments} more increments`);
   }
 
-  get told(): string {
+  get summary(): string {
     const { acked, unknown, errors } = this.ledger;
     return `${acked} acknowledged, ${unknown} unknown, errors ${JSON.stringify([...errors])}`;
   }

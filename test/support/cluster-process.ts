@@ -5,7 +5,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Verdict } from "../../src/kernel/errors.ts";
 import type { ClusterView, HostStatus, Whereabouts } from "../../src/ports/host-admin.ts";
-import type { Answer, FromClusterHost, Question, Role, Stop, ToClusterHost, ToldError } from "./cluster-actors.ts";
+import type {
+  Answer,
+  FromClusterHost,
+  Question,
+  Role,
+  SerializedError,
+  Stop,
+  ToClusterHost,
+} from "./cluster-actors.ts";
 import { CallFailed, ProcessDied } from "./host-process.ts";
 import type { TallyReport } from "./tally.ts";
 
@@ -14,12 +22,16 @@ const OUTPUT_CHARACTERS = 50_000;
 
 /** The error of an actor, as it arrived. */
 export class Thrown extends CallFailed {
-  readonly told: ToldError;
+  readonly serialized: SerializedError;
 
-  constructor(told: ToldError) {
+  constructor(serialized: SerializedError) {
     // Errors of user code have no retry verdict.
-    super({ code: told.code ?? told.name, retry: told.retry ?? ("never" as Verdict), message: told.message });
-    this.told = told;
+    super({
+      code: serialized.code ?? serialized.name,
+      retry: serialized.retry ?? ("never" as Verdict),
+      message: serialized.message,
+    });
+    this.serialized = serialized;
   }
 }
 
@@ -61,7 +73,7 @@ export class ClusterProcess implements AsyncDisposable {
     };
     this.#child.stdout!.on("data", keep);
     this.#child.stderr!.on("data", keep);
-    this.#child.on("message", (message: FromClusterHost) => this.#hear(message));
+    this.#child.on("message", (message: FromClusterHost) => this.#receive(message));
     this.ended = new Promise((resolve) => {
       // `close` comes after the last message and the last output.
       this.#child.once("close", (code, signal) => {
@@ -81,7 +93,7 @@ export class ClusterProcess implements AsyncDisposable {
     return this.#child.pid!;
   }
 
-  #hear(message: FromClusterHost): void {
+  #receive(message: FromClusterHost): void {
     if ("ready" in message) this.#ready.resolve();
     else for (const answer of message.answers) this.#settle(answer);
   }

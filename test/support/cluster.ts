@@ -136,9 +136,9 @@ export class TestCluster implements AsyncDisposable {
 
   /** Every error of the callers is one of these. */
   expectOnly(...codes: readonly string[]): void {
-    this.#test.diagnostic(this.load.told);
+    this.#test.diagnostic(this.load.summary);
     const others = new Set(this.load.ledger.errors.keys()).difference(new Set(codes));
-    assert.deepEqual([...others], [], `callers were told ${this.load.told}`);
+    assert.deepEqual([...others], [], `callers were told ${this.load.summary}`);
   }
 
   /** Ends the load and all processes, then audits the store. */

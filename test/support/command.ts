@@ -25,7 +25,7 @@ export class Command implements AsyncDisposable {
   readonly #ended: Promise<number | null>;
   readonly #timer: NodeJS.Timeout;
   #over = false;
-  #heard = Promise.withResolvers<void>();
+  #received = Promise.withResolvers<void>();
   readonly line: string;
   stdout = "";
   stderr = "";
@@ -39,9 +39,9 @@ export class Command implements AsyncDisposable {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
-    this.#child.stdout!.on("data", (chunk) => this.#hear("stdout", chunk));
-    this.#child.stderr!.on("data", (chunk) => this.#hear("stderr", chunk));
-    this.#child.on("error", (error) => this.#hear("stderr", error));
+    this.#child.stdout!.on("data", (chunk) => this.#receive("stdout", chunk));
+    this.#child.stderr!.on("data", (chunk) => this.#receive("stderr", chunk));
+    this.#child.on("error", (error) => this.#receive("stderr", error));
     this.#ended = new Promise((resolve) => {
       this.#child.once("close", (code) => {
         this.#over = true;
@@ -51,10 +51,10 @@ export class Command implements AsyncDisposable {
     this.#timer = setTimeout(() => this.signal("SIGKILL"), PATIENCE_MS);
   }
 
-  #hear(stream: "stdout" | "stderr", chunk: unknown): void {
+  #receive(stream: "stdout" | "stderr", chunk: unknown): void {
     this[stream] += String(chunk);
-    this.#heard.resolve();
-    this.#heard = Promise.withResolvers();
+    this.#received.resolve();
+    this.#received = Promise.withResolvers();
   }
 
   get #story(): string {
@@ -86,11 +86,11 @@ export class Command implements AsyncDisposable {
   }
 
   /** Resolves when it has printed this. */
-  async says(pattern: RegExp): Promise<RegExpExecArray> {
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const found = pattern.exec(this.stdout);
       if (found !== null) return found;
-      const ended = await Promise.race([this.#heard.promise, this.#ended.then(() => true)]);
+      const ended = await Promise.race([this.#received.promise, this.#ended.then(() => true)]);
       if (ended) assert.match(this.stdout, pattern, this.#story);
     }
   }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Verdict } from "../../src/kernel/errors.ts";
-import type { Call, FromHost, Reply, TallyReport, ToHost, Told } from "./tally.ts";
+import type { Call, FromHost, Outcome, Reply, TallyReport, ToHost } from "./tally.ts";
 
 const HOST = fileURLToPath(new URL("../fixtures/tally-host.ts", import.meta.url));
 const OUTPUT_CHARACTERS = 20_000;
@@ -13,7 +13,7 @@ export class CallFailed extends Error {
   readonly code: string;
   readonly retry: Verdict;
 
-  constructor({ code, retry, message }: Told) {
+  constructor({ code, retry, message }: Outcome) {
     super(`${code}: ${message}`);
     this.code = code;
     this.retry = retry;
@@ -67,7 +67,7 @@ export class HostProcess implements AsyncDisposable {
     };
     this.#child.stdout!.on("data", keep);
     this.#child.stderr!.on("data", keep);
-    this.#child.on("message", (message: FromHost) => this.#hear(message));
+    this.#child.on("message", (message: FromHost) => this.#receive(message));
     this.#ended = new Promise((resolve) => {
       // `close` comes after the last message and the last output.
       this.#child.once("close", (code, signal) => {
@@ -91,7 +91,7 @@ export class HostProcess implements AsyncDisposable {
     return this.#waiting.keys().next().value ?? this.#number + 1;
   }
 
-  #hear(message: FromHost): void {
+  #receive(message: FromHost): void {
     if ("ready" in message) this.#ready.resolve();
     else for (const reply of message.replies) this.#settle(reply);
   }

@@ -37,7 +37,7 @@ export class Ledger {
     return this.#accounts.values().reduce((sum, { unknown }) => sum + unknown.size, 0);
   }
 
-  told(code: string): number {
+  count(code: string): number {
     return this.errors.get(code) ?? 0;
   }
 
@@ -77,7 +77,7 @@ export class Ledger {
       return "acked";
     } catch (error) {
       const code = error instanceof ProcessDied ? "DIED" : (error as CallFailed).code;
-      this.errors.set(code, this.told(code) + 1);
+      this.errors.set(code, this.count(code) + 1);
       if (error instanceof ProcessDied) return "unknown";
       if (!(error instanceof CallFailed) || error.retry === "never" || error.retry === "elsewhere") throw error;
       return error.retry;

@@ -7,7 +7,7 @@ import type { ClusterProcess } from "./cluster-process.ts";
 /** Running processes have finished their writes by then. */
 const SQLITE_PATIENCE_MS = 200;
 /** A signal takes effect with a delay: until then its receiver may still begin to write. */
-const HEARD_MS = 20;
+const RECEIVED_MS = 20;
 
 /**
  * Stops it at a moment when it does not write: a process that is stopped during a write to an SQLite file
@@ -18,7 +18,7 @@ export async function standStill(host: ClusterProcess, store: string): Promise<n
   for (let attempt = 0; ; attempt++) {
     const from = traceClock();
     host.signal("SIGSTOP");
-    await pause(HEARD_MS);
+    await pause(RECEIVED_MS);
     if (attempt === 100 || /^postgres/.test(store) || isSqliteFree(store, SQLITE_PATIENCE_MS)) return from;
     host.signal("SIGCONT");
     await pause(attempt);

@@ -44,7 +44,7 @@ export interface ToHost {
   readonly stop?: boolean;
 }
 
-export interface Told {
+export interface Outcome {
   readonly code: string;
   readonly retry: Verdict;
   readonly message: string;
@@ -53,7 +53,7 @@ export interface Told {
 export interface Reply {
   readonly number: number;
   readonly value?: unknown;
-  readonly error?: Told;
+  readonly error?: Outcome;
 }
 
 export type FromHost = { readonly ready: true } | { readonly replies: readonly Reply[] };

@@ -45,31 +45,31 @@ for (const { store, open } of groundsFor("SQLite")) {
       return done;
     };
     const all = (mode: string, owner: string | undefined, by: string) => ids.map(() => ({ mode, owner, by: [by] }));
-    const say = () => Promise.all(ids.map((id) => shop.handle(id).signal("word", "on")));
+    const send = () => Promise.all(ids.map((id) => shop.handle(id).signal("word", "on")));
 
     assert.deepEqual(await behind("a"), all("cold_replay", owner.workerId, "owner"), "nobody had them before");
     const heir = await shop.startWorker("heir", { cluster: false });
-    await say();
+    await send();
     assert.deepEqual(await behind("b"), all("sticky_hit_expected", owner.workerId, "owner"), "kept for who has them");
     await owner.host.kill();
-    await say();
+    await send();
     assert.deepEqual(
       await behind("c"),
       all("forced_cold_replay", heir.workerId, "heir"),
       "it is not heard of any more",
     );
-    await say();
+    await send();
     assert.deepEqual(await behind("d"), all("sticky_hit_expected", heir.workerId, "heir"), "warm again");
     await heir.host.leave();
     await shop.start("forgetful", { cluster: false, worker: { sticky: false } });
-    await say();
+    await send();
     const last = await behind("e");
     assert.deepEqual(
       last.map(({ by }) => by),
       ids.map(() => ["forgetful"]),
     );
     for (const { mode } of last) assert.match(mode!, /^(forced_)?cold_replay$/, "nobody has anything in memory");
-    await say();
+    await send();
     const words = KEYS.map(() => "on");
     for (const id of ids) assert.deepEqual(await shop.handle(id).result(), outcomeOf(planOf(id), words));
     await shop.checkHistories();

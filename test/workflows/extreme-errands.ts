@@ -8,11 +8,11 @@ export { actors } from "./errands.ts";
 
 /** Receives so many numbers, and returns them in the order of their arrival. */
 export const listener = workflow("listener", async (ctx, count: number): Promise<number[]> => {
-  const heard: number[] = [];
-  ctx.onSignal("number", (number: number) => heard.push(number));
-  ctx.onQuery("heard", () => heard.length);
-  await ctx.condition(() => heard.length >= count);
-  return heard;
+  const received: number[] = [];
+  ctx.onSignal("number", (number: number) => received.push(number));
+  ctx.onQuery("heard", () => received.length);
+  await ctx.condition(() => received.length >= count);
+  return received;
 });
 
 /** Records so many things at once, and again at each signal. */

@@ -32,14 +32,14 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       const first = await shop.start("first", { module: MODULE, cluster: false });
       const { workflows } = shop.app;
       const handle = await workflows.start(listener, { id: "listener", input: SIGNALS });
-      const said = Array.from({ length: SIGNALS }, (_, i) => handle.signal("number", i));
+      const sent = Array.from({ length: SIGNALS }, (_, i) => handle.signal("number", i));
       await shop.until(async () => (await shop.run("listener")).events > 100, "it has heard some");
       await first.kill();
       await shop.start("second", { module: MODULE, cluster: false });
-      await Promise.all(said);
-      const heard = await handle.result();
+      await Promise.all(sent);
+      const received = await handle.result();
       assert.deepEqual(
-        heard,
+        received,
         Array.from({ length: SIGNALS }, (_, i) => i),
       );
       const { events } = await shop.checkHistories();

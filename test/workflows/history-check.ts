@@ -20,7 +20,7 @@ export function checkHistory(whose: string, events: readonly RunHistoryEvent[], 
   let decisions = 0;
   let before = 0;
   const open = new Set<number>();
-  const heard = new Set<string>();
+  const received = new Set<string>();
   for (const [i, { number, at, event }] of events.entries()) {
     assert.equal(number, i + 1, `${where(number)}: no gaps`);
     assert.equal(event.kind === "WorkflowStarted", i === 0, `${where(number)}: ${event.kind}`);
@@ -34,8 +34,8 @@ export function checkHistory(whose: string, events: readonly RunHistoryEvent[], 
       assert.ok(open.has(event.of), `${where(number)}: ${event.kind} of something that is open`);
       if (event.kind !== ON_THE_WAY) open.delete(event.of);
     } else if ("id" in event) {
-      assert.ok(!heard.has(event.id), `${where(number)}: ${event.kind} for the first time`);
-      heard.add(event.id);
+      assert.ok(!received.has(event.id), `${where(number)}: ${event.kind} for the first time`);
+      received.add(event.id);
     }
   }
 }

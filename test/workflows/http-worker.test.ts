@@ -28,7 +28,7 @@ test("a worker over HTTP is killed while it holds a task, and then its host: all
   const start = (id: string) => shop.app.workflows.start<string[]>("order", { id, queue: "orders", input: id });
   await start("held");
   await using holder = worker("w1", "hold");
-  await holder.says(/w1 holds held at attempt 1/);
+  await holder.prints(/w1 holds held at attempt 1/);
   holder.signal("SIGKILL");
   await holder.ended();
   assert.equal((await shop.run("held")).task?.worker, "w1", "its lease is not over");
@@ -36,7 +36,7 @@ test("a worker over HTTP is killed while it holds a task, and then its host: all
   const ids = Array.from({ length: RUNS }, (_, i) => `order-${i}`);
   // With the same id: the tasks of the previous process are its own at once.
   await using next = worker("w1", "work");
-  await next.says(/registered/);
+  await next.prints(/registered/);
   assert.deepEqual(await shop.handle("held").result(), ["held paid 1", "held paid 2"]);
   await Promise.all(ids.map(start));
   await shop.until(async () => (await shop.app.workflows.count({ status: "completed" })) > 3, "some are over");

@@ -188,9 +188,9 @@ async function checkAll(t: TestContext, shop: Workshop, all: readonly Sent[]): P
     if (thing.do === "enter") entered.set(thing.book, [...(entered.get(thing.book) ?? []), thing.key]);
   let repeated = 0;
   for (const [book, keys] of entered) {
-    const said = await shop.book(book);
-    assert.deepEqual(said.entries.sort(), keys.sort(), `book ${book}: each entry once`);
-    repeated += said.repeated;
+    const entries = await shop.book(book);
+    assert.deepEqual(entries.entries.sort(), keys.sort(), `book ${book}: each entry once`);
+    repeated += entries.repeated;
   }
   const flaky = new Set(things.flatMap((thing) => (thing.do === "flaky" ? [thing.key] : [])));
   const again = [...ended].filter(([key, times]) => times.length > (flaky.has(key) ? 2 : 1));

@@ -34,17 +34,17 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         { do: "activity", key: `${id}/c` },
         { do: "listen" },
       ];
-      const send = async (id: string): Promise<string> => {
+      const start = async (id: string): Promise<string> => {
         plans.set(id, steps(id));
         await shop.app.workflows.start(errand, { id, input: { plan: plans.get(id)! } });
         return id;
       };
-      const resting = await Promise.all(Array.from({ length: RUNS }, (_, i) => send(`resting-${i}`)));
+      const resting = await Promise.all(Array.from({ length: RUNS }, (_, i) => start(`resting-${i}`)));
       for (const id of resting) assert.equal((await shop.rests(id)).stickyWorker, sleeper.workerId);
-      const busy = await Promise.all(Array.from({ length: RUNS }, (_, i) => send(`busy-${i}`)));
+      const busy = await Promise.all(Array.from({ length: RUNS }, (_, i) => start(`busy-${i}`)));
       for (const id of busy) await shop.until(async () => (await shop.begun(`${id}/a`)).length === 1, `${id} is busy`);
       const all = [...resting, ...busy];
-      const say = (word: number): Promise<unknown> =>
+      const send = (word: number): Promise<unknown> =>
         Promise.all(all.map((id) => shop.handle(id).signal("word", WORDS[word])));
       /** Waits until each is idle again, after so many activities. */
       const done = (key: string): Promise<unknown> =>
@@ -66,7 +66,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       const other = await shop.startWorker("other", { cluster: false });
       await shop.paused(sleeper.host, async () => {
         await writeFile(gate, "");
-        await say(0);
+        await send(0);
         await done("b");
         assert.deepEqual([...(await owners())], [other.workerId], "they have moved");
       });
@@ -82,7 +82,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         assert.equal(of.length, 2, `${id}: nothing counts twice`);
       }
 
-      await say(1);
+      await send(1);
       await done("c");
       assert.deepEqual(
         await modes(),
@@ -98,7 +98,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
 
       // The paused worker's runs in memory are out of date.
       await other.host.leave();
-      await say(2);
+      await send(2);
       for (const id of all) assert.deepEqual(await shop.handle(id).result(), outcomeOf(plans.get(id)!, WORDS));
       await shop.checkHistories();
       const begun = (await shop.attempts()).filter(({ kind }) => kind === "begin");

@@ -195,7 +195,7 @@ describe("not in vain", () => {
   it("the rule 'not in vain' accepts a call that began, that waited for another one, or that waited during faults", async () => {
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:1"))));
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:2"))));
-    await clean(waited((scene) => scene.tell("", "⚡ something", { ms: 100 })));
+    await clean(waited((scene) => scene.log("", "⚡ something", { ms: 100 })));
     await clean(waited((scene, life) => scene.checker.slept?.(life.process, 1, "pause")));
   });
 

@@ -105,8 +105,8 @@ describe("routing agreement", () => {
     const one = scene.process(knowing("x", true));
     scene.process(knowing("x", false));
     scene.at(0).checker.turnBegan?.(scene.turn(scene.life(one, 1), "default:1"));
-    scene.say(one, 2, order({ tables: [table(1, "x")] }));
-    scene.say(one, 3, order({ tables: [table(1, "x")] }));
+    scene.send(one, 2, order({ tables: [table(1, "x")] }));
+    scene.send(one, 3, order({ tables: [table(1, "x")] }));
     await clean(scene);
   });
 
@@ -117,8 +117,8 @@ describe("routing agreement", () => {
     scene.at(0).checker.turnBegan?.(scene.turn(scene.life(two, 1), "default:1"));
     await reports(scene, /belongs to x for process 1, to y for process 2/);
     await reports(scene, /begins default:1 at process 2, and it belongs to y/);
-    scene.say(two, 1, order({ tables: [table(1, "x")] }));
-    scene.say(two, 1, order({ tables: [table(1, "y")] }));
+    scene.send(two, 1, order({ tables: [table(1, "x")] }));
+    scene.send(two, 1, order({ tables: [table(1, "y")] }));
     await reports(scene, /names x \(i-x\), and then y \(i-y\)/);
   });
 });
@@ -145,7 +145,7 @@ describe("routing agreement over time", () => {
   it("the rule 'routing agreement' accepts a newer table, and any table on a host that starts again", async () => {
     for (const scene of [
       twoVersions(1, 2, () => {}),
-      twoVersions(2, 1, (each) => each.tell("host-1", "membership.removed")),
+      twoVersions(2, 1, (each) => each.log("host-1", "membership.removed")),
     ]) {
       await scene.reports();
       await clean(scene);
@@ -172,11 +172,11 @@ describe("unmoved ids never blocked", () => {
     let version = 1;
     const one = scene.process(at(() => version));
     const life = scene.life(one, 1);
-    scene.say(one, 2, order({ tables: [table(1, "x")] }));
+    scene.send(one, 2, order({ tables: [table(1, "x")] }));
     scene.checker.activated?.(life);
     await scene.reports();
-    scene.say(one, 2, order({ tables: [table(2, second)] }));
-    scene.say(one, 2, order({ tables: [table(3, "x")] }));
+    scene.send(one, 2, order({ tables: [table(2, second)] }));
+    scene.send(one, 2, order({ tables: [table(3, "x")] }));
     version = 3;
     scene.checker.deactivated?.(life, "moved");
     return scene;
@@ -192,11 +192,11 @@ describe("unmoved ids never blocked", () => {
     const hello = (incarnation: string) => ({ about: "host", message: { kind: "hello", name: "host-1", incarnation } });
     const scene = new Scene("unmoved ids never blocked");
     const one = scene.process();
-    scene.say(one, 2, hello("a"));
-    scene.tell("host-1", "lease.lost");
-    scene.say(one, 2, hello("b"));
+    scene.send(one, 2, hello("a"));
+    scene.log("host-1", "lease.lost");
+    scene.send(one, 2, hello("b"));
     await clean(scene);
-    scene.say(one, 2, hello("c"));
+    scene.send(one, 2, hello("c"));
     await reports(scene, /host-1 gave up all its actors/);
   });
 
@@ -255,16 +255,16 @@ describe("leadership", () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
-    scene.tell("host-1", "leader.elected", { term: 1 });
-    scene.tell("host-1", "leader.stepped-down", { term: 1 });
-    scene.tell("host-2", "leader.elected", { term: 2 });
-    scene.tell("host-2", "leader.stepped-down", { term: 2 });
-    scene.tell("host-2", "leader.elected", { term: 3 });
+    scene.log("host-1", "leader.elected", { term: 1 });
+    scene.log("host-1", "leader.stepped-down", { term: 1 });
+    scene.log("host-2", "leader.elected", { term: 2 });
+    scene.log("host-2", "leader.stepped-down", { term: 2 });
+    scene.log("host-2", "leader.elected", { term: 3 });
     for (const watcher of scene.world.database.watchers) watcher.asks?.(scene.processes[1] as never, "resign");
-    scene.tell("host-1", "leader.elected", { term: 4 });
+    scene.log("host-1", "leader.elected", { term: 4 });
     scene.checker.slept?.(one, 60_000, "pause");
     (one as unknown as FakeProcess).isAsleep = true;
-    scene.at(5_000).tell("host-2", "leader.elected", { term: 5 });
+    scene.at(5_000).log("host-2", "leader.elected", { term: 5 });
     await clean(scene);
     assert.deepEqual(scene.excused, ["leadership"]);
   });
@@ -273,12 +273,12 @@ describe("leadership", () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
-    scene.tell("host-1", "leader.elected", { term: 1 });
-    scene.tell("host-2", "leader.elected", { term: 2 });
+    scene.log("host-1", "leader.elected", { term: 1 });
+    scene.log("host-2", "leader.elected", { term: 2 });
     await reports(scene, /host-2 leads in term 2 while host-1 considers itself the leader of term 1/);
-    scene.tell("host-2", "leader.elected", { term: 2 });
+    scene.log("host-2", "leader.elected", { term: 2 });
     await reports(scene, /begins to lead in term 2, and there was term 2/);
-    scene.say(one, 2, order({ term: 1 }));
+    scene.send(one, 2, order({ term: 1 }));
     await reports(scene, /process 1 sends in term 1 when term 2 had begun/);
   });
 });
@@ -288,8 +288,8 @@ describe("persisted before granted", () => {
     const scene = new Scene("persisted before granted");
     const [one, two] = [scene.process(), scene.process()];
     scene.members = [{ incarnation: "i-x", address: "x", types }];
-    scene.say(two, 1, { about: "host", message: { kind: "hello", incarnation: "i-x" } });
-    scene.say(one, 2, order({ tables: [table(1, "x")] }));
+    scene.send(two, 1, { about: "host", message: { kind: "hello", incarnation: "i-x" } });
+    scene.send(one, 2, order({ tables: [table(1, "x")] }));
     return scene;
   }
 
@@ -311,15 +311,15 @@ describe("leases honoured", () => {
     const scene = new Scene("leases honoured", two);
     const [leader, process] = [scene.process(), scene.process()];
     scene.checker.campaigned?.(leader, { ...candidate("x"), leaseMs: 3_000 }, standing(1, true));
-    scene.say(leader, 2, { about: "scheduler", message: { kind: "welcome", term: 1, leaseMs: 10_000 } });
-    scene.say(process, 1, { about: "host", message: { kind: "renew", sequence: 1, actors: 0 } });
-    scene.at(1_000).say(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 1 } });
+    scene.send(leader, 2, { about: "scheduler", message: { kind: "welcome", term: 1, leaseMs: 10_000 } });
+    scene.send(process, 1, { about: "host", message: { kind: "renew", sequence: 1, actors: 0 } });
+    scene.at(1_000).send(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 1 } });
     return { scene, leader, life: scene.life(process, 1) };
   }
 
   it("the rule 'leases honoured' accepts turns and orders during a lease", async () => {
     const { scene, leader, life } = renewed();
-    scene.at(2_000).say(leader, 2, order({}));
+    scene.at(2_000).send(leader, 2, order({}));
     scene.at(6_900).checker.turnBegan?.(scene.turn(life, "default:1"));
     await clean(scene);
   });
@@ -328,15 +328,15 @@ describe("leases honoured", () => {
     const { scene, leader, life } = renewed();
     scene.at(8_000).checker.turnBegan?.(scene.turn(life, "default:1"));
     await reports(scene, /begins default:1 at process 2, 8000 ms after its last renewal/);
-    scene.say(leader, 2, order({}));
+    scene.send(leader, 2, order({}));
     await reports(scene, /process 1 sends order 8000 ms after the store let it lead/);
   });
 
   it("the rule 'leases honoured' accepts turns of a host that leads when the earlier leader answers late", async () => {
     const { scene, leader, life } = renewed();
-    scene.at(2_000).say(life.process, 1, { about: "host", message: { kind: "renew", sequence: 2, actors: 0 } });
-    scene.at(2_500).tell("host-2", "leader.elected", { term: 2 });
-    scene.at(2_540).say(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 2 } });
+    scene.at(2_000).send(life.process, 1, { about: "host", message: { kind: "renew", sequence: 2, actors: 0 } });
+    scene.at(2_500).log("host-2", "leader.elected", { term: 2 });
+    scene.at(2_540).send(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 2 } });
     scene.at(12_000).checker.turnBegan?.(scene.turn(life, "default:1"));
     await clean(scene);
   });
@@ -355,14 +355,14 @@ describe("no needless eviction", () => {
     const processes = [scene.process(), scene.process()];
     for (const process of processes) scene.checker.started?.(undefined as never, process);
     trouble(scene.at(6_000), processes[1]!);
-    scene.at(8_000).tell("host-1", "host.evicted", { name: "host-2" });
+    scene.at(8_000).log("host-1", "host.evicted", { name: "host-2" });
     return scene;
   }
 
   it("the rule 'no needless eviction' accepts the eviction of a host that slept, or has just come back", async () => {
     await clean(evicted((scene, process) => scene.checker.slept?.(process, 1_000, "pause")));
-    await clean(evicted((scene, process) => scene.say(process, 1, { about: "host", message: { kind: "hello" } })));
-    await clean(evicted((scene) => scene.tell("", "⚡ something", { ms: 100 })));
+    await clean(evicted((scene, process) => scene.send(process, 1, { about: "host", message: { kind: "hello" } })));
+    await clean(evicted((scene) => scene.log("", "⚡ something", { ms: 100 })));
   });
 
   it("the rule 'no needless eviction' reports the eviction of a host without a fault", async () => {

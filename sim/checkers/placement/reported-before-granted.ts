@@ -78,7 +78,7 @@ class ReportedBeforeGranted implements Checker {
       this.#terms.get(leader)?.reported.add(this.#incarnations.get(place) ?? "");
     } else if (message.kind === "acquire") {
       const namespace = this.#namespaceAt.get(place) ?? "";
-      for (const { correlation, type, id } of message.wishes) {
+      for (const { correlation, type, id } of message.requests) {
         this.#requested.set(`${place}/${correlation}`, { namespace, type, id });
       }
     }

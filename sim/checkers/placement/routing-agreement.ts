@@ -102,14 +102,14 @@ class RoutingAgreement implements Checker {
   }
 
   async #checkOwners(): Promise<void> {
-    for (const { namespace, process, door } of [...upHosts(this.#stage)]) {
+    for (const { namespace, process, host } of [...upHosts(this.#stage)]) {
       for (const type of this.#types) {
-        const { term, version } = await this.#checkVersion(process, type, door);
+        const { term, version } = await this.#checkVersion(process, type, host);
         const [key, value] = [`${process.number}/${type}`, `${term}.${version}`];
         if (version === 0 || this.#checked.get(key) === value) continue;
         this.#checked.set(key, value);
         for (const id of this.#ids) {
-          const where = await door.where(type, id);
+          const where = await host.where(type, id);
           // Only promise callbacks run between two requests; the answer names its table.
           const table = `${namespace}/${type}/${id}/${where.term}.${where.version}`;
           this.#compareOwner(table, where.owner, process.number);

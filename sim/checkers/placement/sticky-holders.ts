@@ -29,8 +29,8 @@ export const stickyHolders: CheckerKind = {
 
     async function look(): Promise<void> {
       const holders = new Map<string, Process[]>();
-      const all = [...upHosts(stage)].map(async ({ namespace, process, door }) => {
-        const { actors } = await door.sticky({ here: true, limit: 1_000 });
+      const all = [...upHosts(stage)].map(async ({ namespace, process, host }) => {
+        const { actors } = await host.sticky({ here: true, limit: 1_000 });
         for (const { type, id } of actors) {
           const key = `${namespace}/${type}/${id}`;
           const others = holders.get(key);

@@ -116,21 +116,21 @@ describe("reported before granted", () => {
         [3, asks],
         [4, silent],
       ] as const) {
-        scene.say(one, at.place, host({ kind: "hello", incarnation: `i-${n}`, namespace: "default" }));
-        scene.say(at, one.place, leader({ kind: "welcome", term, leaseMs: 10_000 }));
+        scene.send(one, at.place, host({ kind: "hello", incarnation: `i-${n}`, namespace: "default" }));
+        scene.send(at, one.place, leader({ kind: "welcome", term, leaseMs: 10_000 }));
       }
-      scene.say(at, asks.place, order({ term, tables: [named(3, 4)] }));
+      scene.send(at, asks.place, order({ term, tables: [named(3, 4)] }));
     }
-    scene.say(asks, 2, host({ kind: "claimed" }));
+    scene.send(asks, 2, host({ kind: "claimed" }));
     before(scene, silent);
-    scene.say(asks, 2, host({ kind: "acquire", wishes: [wish] }));
-    scene.say(second, 3, leader({ kind: "acquired", answers: [{ correlation: 7, kind }] }));
+    scene.send(asks, 2, host({ kind: "acquire", wishes: [wish] }));
+    scene.send(second, 3, leader({ kind: "acquired", answers: [{ correlation: 7, kind }] }));
     return scene;
   }
 
   it("the rule 'reported before granted' accepts a grant after all hosts have reported or ended, and other answers at any time", async () => {
-    await clean(granted((scene, silent) => scene.say(silent, 2, host({ kind: "claimed" }))));
-    await clean(granted((scene) => scene.tell("host-2", "host.removed", { host: "x-4" })));
+    await clean(granted((scene, silent) => scene.send(silent, 2, host({ kind: "claimed" }))));
+    await clean(granted((scene) => scene.log("host-2", "host.removed", { host: "x-4" })));
     await clean(granted(() => {}, "owner"));
     await clean(granted(() => {}, "refused"));
   });
@@ -149,10 +149,10 @@ describe("reported before granted", () => {
     await clean(granted(() => {}, "granted", [2, 3]));
     const isNew = granted((scene, silent) => {
       scene.members = [member(5)];
-      scene.say(silent, 2, host({ kind: "hello", incarnation: "i-5", namespace: "default" }));
+      scene.send(silent, 2, host({ kind: "hello", incarnation: "i-5", namespace: "default" }));
       const second = scene.processes[1] as unknown as Process;
-      scene.say(second, 4, leader({ kind: "welcome", term: 2, leaseMs: 10_000 }));
-      scene.say(second, 4, order({ term: 2, tables: [named(3, 4, 5)] }));
+      scene.send(second, 4, leader({ kind: "welcome", term: 2, leaseMs: 10_000 }));
+      scene.send(second, 4, order({ term: 2, tables: [named(3, 4, 5)] }));
     });
     await clean(isNew);
   });
@@ -164,11 +164,11 @@ describe("reported before granted", () => {
       silently,
     );
     await reports(
-      granted((scene, silent) => scene.say(silent, 1, host({ kind: "claimed" }))),
+      granted((scene, silent) => scene.send(silent, 1, host({ kind: "claimed" }))),
       silently,
     );
     await reports(
-      granted((scene) => scene.tell("host-1", "host.removed", { host: "x-4" })),
+      granted((scene) => scene.log("host-1", "host.removed", { host: "x-4" })),
       silently,
     );
   });
@@ -176,7 +176,7 @@ describe("reported before granted", () => {
   it("the rule 'reported before granted' reports a grant after an incomplete report", async () => {
     const part = { kind: "claims", part: 1, type: "Ledger", ids: ["b"], since: [0] };
     await reports(
-      granted((scene, silent) => scene.say(silent, 2, host(part))),
+      granted((scene, silent) => scene.send(silent, 2, host(part))),
       /x-4 \(i-4\) has not reported/,
     );
   });
@@ -189,12 +189,12 @@ describe("sticky actors stay", () => {
   function left(
     reason: string,
     before: (scene: Scene, process: Process) => void = () => {},
-    door = ready(),
+    host = ready(),
     plan = stickyPlan(1),
   ): Scene {
     const scene = new Scene("sticky actors stay", plan);
-    const one = scene.process(door);
-    scene.say(one, 2, order({ tables: [table(1, "x", "y")] }));
+    const one = scene.process(host);
+    scene.send(one, 2, order({ tables: [table(1, "x", "y")] }));
     before(scene, one);
     scene.checker.deactivated?.(scene.life(one, 1), reason);
     return scene;
@@ -212,15 +212,15 @@ describe("sticky actors stay", () => {
 
   it("the rule 'sticky actors stay' accepts a move by an operator, after a lost lease, or after the removal of the type", async () => {
     for (const why of ["sticky.release-requested", "drain.requested", "lease.lost"]) {
-      await clean(left("moved", (scene) => scene.tell("host-1", why)));
+      await clean(left("moved", (scene) => scene.log("host-1", why)));
       await reports(
-        left("moved", (scene) => scene.tell("host-2", why)),
+        left("moved", (scene) => scene.log("host-2", why)),
         /which has its type/,
       );
     }
-    await clean(left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "y")] }))));
+    await clean(left("moved", (scene, one) => scene.send(one, 2, order({ tables: [table(2, "y")] }))));
     const late = (change: string) =>
-      left("moved", (scene) => scene.tell("host-1", "⚡ late messages of a host", { change }));
+      left("moved", (scene) => scene.log("host-1", "⚡ late messages of a host", { change }));
     await clean(late("types"));
     await reports(late("stream"), /which has its type/);
     const [host] = stickyPlan(1).hosts!;
@@ -232,18 +232,18 @@ describe("sticky actors stay", () => {
 
   it("the rule 'sticky actors stay' reports an actor that leaves because of a new table that lists its host", async () => {
     await reports(left("moved"), /Ledger\/a has to leave process 1, which has its type/);
-    const joined = left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "x", "y", "z")] })));
+    const joined = left("moved", (scene, one) => scene.send(one, 2, order({ tables: [table(2, "x", "y", "z")] })));
     await reports(joined, /which has its type/);
   });
 
   it("the rule 'sticky actors stay' does not excuse events of long ago", async () => {
     const asked = left("moved", (scene) => {
-      scene.tell("host-1", "sticky.release-requested");
+      scene.log("host-1", "sticky.release-requested");
       scene.at(60_000);
     });
     await reports(asked, /which has its type/);
     const unlisted = left("moved", (scene, one) => {
-      scene.say(one, 2, order({ tables: [table(2, "y")] }));
+      scene.send(one, 2, order({ tables: [table(2, "y")] }));
       scene.at(60_000);
     });
     await reports(unlisted, /which has its type/);
@@ -268,10 +268,10 @@ describe("sticky agreement", () => {
       const logged = ({ event }: { readonly event: string }): void => {
         if (event !== "everything is healed") return;
         for (const { host } of stage.players) {
-          const door = host.app.host;
-          const { sticky } = door;
-          door.sticky = async (query) =>
-            isHidden(query.here === true) ? { actors: [], next: undefined } : sticky.call(door, query);
+          const running = host.app.host;
+          const { sticky } = running;
+          running.sticky = async (query) =>
+            isHidden(query.here === true) ? { actors: [], next: undefined } : sticky.call(running, query);
         }
       };
       stage.observers.push({ logged });

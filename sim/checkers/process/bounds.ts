@@ -38,8 +38,8 @@ export const bounds: CheckerKind = {
       stepped: every(stage, LOOK_MS, () => {
         if (world.network.open > mostConnections) report(`${world.network.open} connections among ${hosts} hosts`);
         if (world.timeline.planned > mostPlanned) report(`${world.timeline.planned} happenings are planned`);
-        for (const { process, door } of upHosts(stage)) {
-          void door.list({ active: true, limit: 1_000 }).then((page) => {
+        for (const { process, host } of upHosts(stage)) {
+          void host.list({ active: true, limit: 1_000 }).then((page) => {
             for (const { type, id, waiting } of page.actors) {
               if (waiting > mailboxLimit) report(`${waiting} calls wait for ${type}/${id}, and ${mailboxLimit} may`);
               // Chains add one call each; there are no other calls. A caller may have given up while its

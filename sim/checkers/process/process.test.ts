@@ -63,14 +63,14 @@ describe("nothing left", () => {
 describe("quiet log", () => {
   it("the rule 'quiet log' accepts lines below the level error, and lines of the simulator", async () => {
     const scene = new Scene("quiet log");
-    scene.tell("host-1", "something");
-    scene.tell("", "something", {}, "error");
+    scene.log("host-1", "something");
+    scene.log("", "something", {}, "error");
     await clean(scene);
   });
 
   it("the rule 'quiet log' reports an error of a host", async () => {
     const scene = new Scene("quiet log");
-    scene.tell("host-1", "turn.rollback-failed", {}, "error");
+    scene.log("host-1", "turn.rollback-failed", {}, "error");
     await reports(scene, /host-1 +turn.rollback-failed/);
   });
 });

@@ -244,8 +244,8 @@ export class ReminderRows implements Observer {
       row.tick = stored.tick;
       // An ended lease is not visible, and may be valid again when the store's clock is set back. Only an
       // acknowledged process has given it up.
-      const wasHeard = cause.kind === "commit" || cause.counted === true;
-      if (stored.leasedUntil === undefined && wasHeard) row.holder = undefined;
+      const wasAcknowledged = cause.kind === "commit" || cause.counted === true;
+      if (stored.leasedUntil === undefined && wasAcknowledged) row.holder = undefined;
       else if (row.holder !== undefined) row.holder.until = stored.leasedUntil ?? row.holder.until;
     });
   }

@@ -62,7 +62,7 @@ class Scene {
     return { number, hasEnded: false } as unknown as Process;
   }
 
-  tell(what: (observer: Observer) => void): Promise<void> {
+  observe(what: (observer: Observer) => void): Promise<void> {
     for (const observer of this.observers) what(observer);
     return new Promise((done) => setImmediate(done));
   }
@@ -83,26 +83,26 @@ class Scene {
   async set(process: Process, op: string, how: SetHow): Promise<number> {
     const batch = [this.write(op, how)];
     const outcomes = await this.world.database.truth.reminders.write(batch);
-    await this.tell((one) => one.reminded?.(process, batch, outcomes));
+    await this.observe((one) => one.reminded?.(process, batch, outcomes));
     return (outcomes[0] as { generation: number }).generation;
   }
 
   async cancel(process: Process): Promise<void> {
     const batch: ReminderWrite[] = [{ kind: "cancel", key: this.key() }];
     const outcomes = await this.world.database.truth.reminders.write(batch);
-    await this.tell((one) => one.reminded?.(process, batch, outcomes));
+    await this.observe((one) => one.reminded?.(process, batch, outcomes));
   }
 
   async claim(process: Process, token: string, types = ["Ledger", "$sweep"]): Promise<void> {
     const request = { namespace: "default", types, limit: 10, aheadMs: 5_000, leaseMs: LEASE_MS, token };
     const claim = await this.world.database.truth.reminders.claim(request);
-    await this.tell((one) => one.claimed?.(process, request, claim));
+    await this.observe((one) => one.claimed?.(process, request, claim));
   }
 
   async settle(process: Process, generation: number, token: string, fate: TickOutcome): Promise<void> {
     const batch = [{ generation, token, ...fate }];
     const counted = await this.world.database.truth.reminders.settle(batch);
-    await this.tell((one) => one.settled?.(process, batch, counted));
+    await this.observe((one) => one.settled?.(process, batch, counted));
   }
 
   /** Begins a handler now. The returned function ends it. */
@@ -110,8 +110,8 @@ class Scene {
     const key = this.key("tea", type);
     const full = { due: 0, number: 1, attempt: 1, ...tick } as ReminderTick;
     const run = { number: ++this.#runs, process, op, tick: full, sentAt: this.now, beganAt: this.now, ...key };
-    await this.tell((one) => one.reminderBegan?.(run));
-    return (isDone: boolean) => this.tell((one) => one.reminderEnded?.(run, isDone));
+    await this.observe((one) => one.reminderBegan?.(run));
+    return (isDone: boolean) => this.observe((one) => one.reminderEnded?.(run, isDone));
   }
 
   async handle(process: Process, op: string, tick: Partial<ReminderTick> = {}, isDone = true): Promise<void> {
@@ -200,7 +200,7 @@ describe("reminders kept", () => {
     const settlement = { generation, token: "t", ...DONE };
     const commit = { id: "c", settle: [settlement] } as unknown as Commit;
     const observe = (outcome: CommitVerdict) =>
-      scene.tell((each) => each.committed?.(one, commit, {} as never, outcome));
+      scene.observe((each) => each.committed?.(one, commit, {} as never, outcome));
     await observe("void");
     await scene.reports();
     await scene.world.database.truth.reminders.settle([settlement]);
@@ -215,11 +215,11 @@ describe("reminders kept", () => {
     const { scene } = await kept({ due: 0 });
     const call = { how: { remind: {} } };
     scene.operations.push({ token: "default:1", call, outcome: { value: 1 } } as unknown as Operation);
-    await scene.tell((each) => (each as Checker).healed?.());
+    await scene.observe((each) => (each as Checker).healed?.());
     await scene.reports();
     scene.operations.push({ token: "default:2", call, outcome: { value: 1 } } as unknown as Operation);
     scene.operations.push({ token: "default:1", call, outcome: { error: new Error("late") } } as unknown as Operation);
-    await scene.tell((each) => (each as Checker).healed?.());
+    await scene.observe((each) => (each as Checker).healed?.());
     await scene.reports(/default:2 was acknowledged.*the reminder of default:1 was stored, and its caller got/);
   });
 });
@@ -259,11 +259,11 @@ describe("one delivery at a time", () => {
     const generation = await scene.set(one, "default:1", { due: 0, every: 1_000, lease: "t1" });
     // As if the store had given the lease to another process.
     const request = { namespace: "default", types: [], limit: 1, aheadMs: 0, leaseMs: LEASE_MS, token: "t2" };
-    await scene.tell((each) => {
+    await scene.observe((each) => {
       each.claimed?.(two, request, { now: scene.now, reminders: [{ generation } as never], next: undefined });
     });
     await scene.reports(/is leased to process 2, and process 1 has it for 10000 ms more/);
-    await scene.tell((each) => {
+    await scene.observe((each) => {
       const claim = { now: scene.now + LEASE_MS, reminders: [{ generation } as never], next: undefined };
       each.claimed?.(two, request, claim);
     });
@@ -298,7 +298,7 @@ describe("one delivery at a time", () => {
     await scene.reports(/default:job 3.1 begins while another tick is handled/);
     const write = { ...scene.write("default:2", { due: 0 }), lease: { token: "t", leaseMs: LEASE_MS } };
     const outcomes = await scene.world.database.truth.reminders.write([write]);
-    await scene.tell((each) => each.reminded?.(one, [{ ...write, lease: undefined }], outcomes));
+    await scene.observe((each) => each.reminded?.(one, [{ ...write, lease: undefined }], outcomes));
     await scene.reports(/was set, and is leased from before/);
   });
 });
@@ -319,7 +319,7 @@ describe("on the grid", () => {
     const scene = new Scene("on the grid");
     const [one, two] = [scene.process(1), scene.process(2)];
     await scene.set(one, "default:1", { due: 500, every: 1_000, missed: "once", lease: "t1" });
-    await scene.tell((each) => each.slept?.(one, 30_000, "suspend"));
+    await scene.observe((each) => each.slept?.(one, 30_000, "suspend"));
     scene.now = 34_000;
     await scene.begin(two, "default:1", { due: 500 });
     await scene.reports();
@@ -327,7 +327,7 @@ describe("on the grid", () => {
     await scene.begin(two, "default:1", { due: 500 });
     await scene.reports(/was missed long ago, and runs/);
     await scene.set(one, "default:2", { due: 500, every: 1_000, missed: "once" });
-    await scene.tell((each) => each.slept?.(one, 30_000, "suspend"));
+    await scene.observe((each) => each.slept?.(one, 30_000, "suspend"));
     scene.now = 76_000;
     await scene.claim(one, "t2");
     await scene.begin(two, "default:2", { due: 500 });
@@ -377,7 +377,7 @@ describe("void stays void", () => {
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 0 });
     const cancelled = [{ kind: "cancelled", existed: true }] as const;
-    await scene.tell((each) => each.reminded?.(one, [{ kind: "cancel", key: scene.key() }], cancelled));
+    await scene.observe((each) => each.reminded?.(one, [{ kind: "cancel", key: scene.key() }], cancelled));
     await scene.reports(/was cancelled, and is still there/);
   });
 });
@@ -388,13 +388,13 @@ describe("no lease left", () => {
     const [one, two] = [scene.process(1), scene.process(2)];
     const generation = await scene.set(one, "default:1", { due: 0 });
     await scene.claim(one, "t1");
-    await scene.tell((each) => each.gone?.({ name: "one" } as never, one));
-    await scene.tell((each) => (each as Checker).healed?.());
+    await scene.observe((each) => each.gone?.({ name: "one" } as never, one));
+    await scene.observe((each) => (each as Checker).healed?.());
     await scene.settle(one, generation, "t1", RELEASE);
-    await scene.tell((each) => each.gone?.({ name: "one" } as never, one));
+    await scene.observe((each) => each.gone?.({ name: "one" } as never, one));
     await scene.reports();
     await scene.claim(two, "t2");
-    await scene.tell((each) => each.gone?.({ name: "two" } as never, two));
+    await scene.observe((each) => each.gone?.({ name: "two" } as never, two));
     await scene.reports(/process 2 has stopped, and has Ledger\/a tea of default:1 for 10000 ms more/);
   });
 });

@@ -72,14 +72,14 @@ class Scene {
   process(active: readonly string[] = []): Process {
     const number = this.processes.length + 1;
     const list = async () => ({ actors: active.map((id) => ({ id, epoch: 1 })), next: undefined });
-    const door = { list, status: () => ({ ready: true }) } as unknown as Partial<Host>;
+    const host = { list, status: () => ({ ready: true }) } as unknown as Partial<Host>;
     const process = {
       number,
       place: number,
       hasEnded: false,
       isAsleep: false,
       isAwake: true,
-      app: { host: door },
+      app: { host },
       clock: { monotonic: () => this.now, now: () => this.now },
     } as unknown as Process;
     this.processes.push(process);
@@ -205,17 +205,17 @@ describe("homes persisted", () => {
       watcher.notedHomes?.({} as never, term, [change], isCurrent);
     }
   };
-  const tell = ({ checker }: Scene, leader: Process, message: SchedulerMessage): void =>
+  const send = ({ checker }: Scene, leader: Process, message: SchedulerMessage): void =>
     checker.sent?.(leader, 1, { about: "scheduler", message });
 
   it("the rule 'homes persisted' accepts a stored home, also of the earlier leader, and the absence of one", async () => {
     const { scene, leaders } = led([1]);
     persist(scene, 1, "inc-2");
-    tell(scene, leaders[0]!, home("inc-2"));
+    send(scene, leaders[0]!, home("inc-2"));
     const next = scene.process();
     scene.checker.campaigned?.(next, {} as never, { leading: true, term: 2 } as ElectionResult);
-    tell(scene, next, home("inc-2"));
-    tell(scene, next, { kind: "shardHomes", type: "Crate", homes: [{ shard: 0, host: undefined }] });
+    send(scene, next, home("inc-2"));
+    send(scene, next, { kind: "shardHomes", type: "Crate", homes: [{ shard: 0, host: undefined }] });
     await clean(scene);
   });
 
@@ -223,18 +223,18 @@ describe("homes persisted", () => {
     const { scene, leaders } = led([1]);
     persist(scene, 1, "inc-2");
     persist(scene, 2, "inc-3");
-    tell(scene, leaders[0]!, home("inc-2"));
+    send(scene, leaders[0]!, home("inc-2"));
     await clean(scene);
   });
 
   it("the rule 'homes persisted' reports a home that is not in the store, or not any more", async () => {
     const never = led([1]);
-    tell(never.scene, never.leaders[0]!, home("inc-2"));
+    send(never.scene, never.leaders[0]!, home("inc-2"));
     await reported(never.scene, /shard 1 is announced to live at .*\(inc-2\), and the store has undefined/);
     const other = led([1]);
     persist(other.scene, 1, "inc-2");
     persist(other.scene, 1, "inc-3");
-    tell(other.scene, other.leaders[0]!, home("inc-2"));
+    send(other.scene, other.leaders[0]!, home("inc-2"));
     await reported(other.scene, /the store has inc-3/);
   });
 
@@ -422,14 +422,14 @@ describe("homes have the role", () => {
     const host = address === undefined ? undefined : { incarnation: "inc", address, name: "" };
     return { kind: "shardHomes", type: "Crate", homes: [{ shard: 1, host }] };
   };
-  const tell = ({ checker, processes }: Scene, message: SchedulerMessage): void =>
+  const send = ({ checker, processes }: Scene, message: SchedulerMessage): void =>
     checker.sent?.(processes[0]!, 2, { about: "scheduler", message });
 
   it("the rule 'homes have the role' accepts actors and shards on hosts with the role, and types without a role", async () => {
     const scene = roled();
     scene.checker.activated?.(scene.life(scene.processes[0]!, here));
     scene.checker.activated?.({ ...scene.life(scene.processes[1]!, here), type: "Ledger" });
-    for (const address of ["10.0.0.1:7401", "10.0.0.9:7401", undefined]) tell(scene, sent(address));
+    for (const address of ["10.0.0.1:7401", "10.0.0.9:7401", undefined]) send(scene, sent(address));
     await clean(scene);
     assert.deepEqual(new Scene("homes have the role").checker, {});
   });
@@ -439,7 +439,7 @@ describe("homes have the role", () => {
     scene.checker.activated?.(scene.life(scene.processes[1]!, here));
     await reported(scene, /lives at host-2, which has not the role depot/);
     const other = roled();
-    tell(other, sent("10.0.0.2:7401"));
+    send(other, sent("10.0.0.2:7401"));
     await reported(other, /shard 1 is announced to live at host-2, which has not its role/);
   });
 });

@@ -57,7 +57,7 @@ describe("epoch order", () => {
     scene.take(one, 10);
     scene.take(one, 25);
     scene.checker.campaigned?.(one, candidate("x"), standing(1, true));
-    scene.say(one, 2, order({}));
+    scene.send(one, 2, order({}));
     await clean(scene);
   });
 
@@ -72,7 +72,7 @@ describe("epoch order", () => {
     await reports(scene, /term 2 was given to x of process 1 and to y of process 2/);
     scene.checker.campaigned?.(two, candidate("y"), standing(1, false));
     await reports(scene, /term 1 came after term 2/);
-    scene.say(two, 1, order({ term: 2 }));
+    scene.send(two, 1, order({ term: 2 }));
     await reports(scene, /process 2 speaks as the leader of term 2/);
   });
 });
@@ -160,8 +160,8 @@ describe("isolation", () => {
     const one = scene.process();
     scene.answer(scene.ask(one, "1", "read"), { value: ["default:0"] });
     scene.take(one, 1, ["default:0"]);
-    scene.say(one, 1, { kind: "call", call: KEY });
-    scene.say(one, 1, order({}));
+    scene.send(one, 1, { kind: "call", call: KEY });
+    scene.send(one, 1, order({}));
     scene.listed = [{ type: "Ledger", id: "a" }];
     await clean(scene);
   });
@@ -173,9 +173,9 @@ describe("isolation", () => {
     await reports(scene, /other:1 is in the answer to default:1 of default/);
     scene.take(one, 1, ["other:2"]);
     await reports(scene, /other:2 is in the state of Ledger\/a/);
-    scene.say(one, 1, { kind: "call", call: { ...KEY, namespace: "other" } });
+    scene.send(one, 1, { kind: "call", call: { ...KEY, namespace: "other" } });
     await reports(scene, /process 1 of default calls Ledger\/a of other/);
-    scene.say(one, 2, order({ namespace: "default" }));
+    scene.send(one, 2, order({ namespace: "default" }));
     await reports(scene, /a host of other gets tables of default/);
     scene.listed = [{ type: "Ledger", id: "b" }];
     scene.checker.healed?.();

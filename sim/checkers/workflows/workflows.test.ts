@@ -76,7 +76,7 @@ class Scene {
 
   process = (number = 1): Process => ({ number, hasEnded: false }) as unknown as Process;
 
-  tell(what: (observer: Observer) => void): Promise<void> {
+  observe(what: (observer: Observer) => void): Promise<void> {
     for (const observer of this.observers) what(observer);
     return new Promise((done) => setImmediate(done));
   }
@@ -114,7 +114,7 @@ class Scene {
   async start(word: string, how: HowStarted = {}) {
     const start = this.startOf(word, how);
     const outcomes = await this.truth.workflows.start([start]);
-    await this.tell((one) => one.begun?.(this.process(), [start], outcomes));
+    await this.observe((one) => one.begun?.(this.process(), [start], outcomes));
     return { ref: outcomes[0]!.ref, runId: start.runId };
   }
 
@@ -130,7 +130,7 @@ class Scene {
       ...how,
     };
     const claims = await this.truth.workflows.claim(request);
-    await this.tell((one) => one.polled?.(this.process(), request, claims));
+    await this.observe((one) => one.polled?.(this.process(), request, claims));
   }
 
   step(
@@ -161,21 +161,21 @@ class Scene {
   /** `observed`: the completion that observers get, if it differs. */
   async complete(complete: TaskCompletion, observed: TaskCompletion = complete): Promise<void> {
     const outcomes = await this.truth.workflows.complete([complete]);
-    await this.tell((one) => one.completed?.(this.process(), [observed], outcomes));
+    await this.observe((one) => one.completed?.(this.process(), [observed], outcomes));
   }
 
   async signal(word: string, runId?: string): Promise<void> {
     const data = writeMessage({ kind: "SignalReceived", id: word, name: "north", input: word });
     const batch: InboxMessage[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
     const outcomes = await this.truth.workflows.deliver(batch);
-    await this.tell((one) => one.delivered?.(this.process(), batch, outcomes));
+    await this.observe((one) => one.delivered?.(this.process(), batch, outcomes));
   }
 
   /** Reports a commit of a turn and its outcome to the observers. The scene itself does not change. */
   turn(outcome: CommitVerdict, brings: Pick<Commit, "starts" | "messages">, id = "c1"): Promise<void> {
     const commit: Commit = { ref: 1, epoch: 1, version: 1, id, write: { kind: "keep" }, ...brings };
     const key = { namespace: "default", type: "Ledger", id: "a" };
-    return this.tell((one) => one.committed?.(this.process(), commit, key, outcome));
+    return this.observe((one) => one.committed?.(this.process(), commit, key, outcome));
   }
 
   deed(token: string, deed: WorkflowDeed, more: Partial<DeedOperation> = {}): DeedOperation {
@@ -224,7 +224,7 @@ describe("workflow history", () => {
     await scene.complete(scene.step(ref, "t", 2, [scheduled(2)]), scene.step(ref, "t", 2, [scheduled(9)]));
     assert.match(scene.found.join("\n"), /grown by events of no task/);
     const unsaid = scene.step(ref, "t", 3, [scheduled(3)]);
-    await scene.tell((one) => {
+    await scene.observe((one) => {
       const done = { kind: "done", delivered: 0, starts: [], isWatched: false } as const;
       one.completed?.(scene.process(), [unsaid], [done]);
     });
@@ -284,7 +284,7 @@ describe("one decision per task", () => {
     };
     const request = { lease: { token: "u", worker: "w2", leaseMs: 1 } } as TaskClaim;
     const claims = { now: 0, next: undefined, tasks: [{ ...task, mode: "cold_replay" } as const] };
-    await scene.tell((one) => one.polled?.(scene.process(2), request, claims));
+    await scene.observe((one) => one.polled?.(scene.process(2), request, claims));
     assert.match(scene.found.join("\n"), /which process 1 has for 10000 ms more/);
   });
 });
@@ -308,8 +308,8 @@ describe("workflow causality", () => {
     await scene.claim("t");
     await scene.complete(scene.step(ref, "t", 1, [scheduled(1)]));
     const run = work(scene, `${runId}:1`, "done");
-    await scene.tell((one) => one.activityBegan?.(run));
-    await scene.tell((one) => one.activityEnded?.(run, true));
+    await scene.observe((one) => one.activityBegan?.(run));
+    await scene.observe((one) => one.activityEnded?.(run, true));
     await scene.complete(scene.step(ref, "t", 2, [completed(1, "done")]));
     assert.deepEqual(scene.found, []);
   });
@@ -318,7 +318,7 @@ describe("workflow causality", () => {
     const scene = new Scene("workflow causality");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
-    await scene.tell((one) => one.activityBegan?.(work(scene, `${runId}:1`, "done")));
+    await scene.observe((one) => one.activityBegan?.(work(scene, `${runId}:1`, "done")));
     assert.match(scene.found.join("\n"), /the history has nothing there/);
     await scene.complete(scene.step(ref, "t", 1, [scheduled(1), completed(1, "made up"), completed(1, "made up")]));
     assert.match(scene.found.join("\n"), /no attempt at it has given that/);
@@ -522,9 +522,9 @@ describe("workflow answers", () => {
     await scene.claim("t");
     await scene.complete(scene.step(ref, "t", 1, [ended(1, ["0 x"])], CLOSED));
     const result = scene.deed("r", { kind: "result" }, { outcome: { value: ["0 x"] } });
-    await scene.tell((one) => one.didDeed?.(result));
+    await scene.observe((one) => one.didDeed?.(result));
     const away = { error: new LimpetError("STORE_UNAVAILABLE", "away") };
-    await scene.tell((one) => one.didDeed?.(scene.deed("q", { kind: "query" }, { outcome: away })));
+    await scene.observe((one) => one.didDeed?.(scene.deed("q", { kind: "query" }, { outcome: away })));
     assert.deepEqual(scene.found, []);
   });
 
@@ -532,7 +532,7 @@ describe("workflow answers", () => {
     const scene = new Scene("workflow answers");
     await scene.start("a");
     const answered = (token: string, deed: WorkflowDeed, outcome: DeedOperation["outcome"]): Promise<void> =>
-      scene.tell((one) => one.didDeed?.(scene.deed(token, deed, { outcome })));
+      scene.observe((one) => one.didDeed?.(scene.deed(token, deed, { outcome })));
     await answered("r", { kind: "result" }, { value: ["0 x"] });
     await answered("f", { kind: "result" }, { error: new LimpetError("WORKFLOW_FAILED", "failed") });
     await answered("u", { kind: "update", ms: 0 }, { error: new TypeError("oops") });
@@ -546,7 +546,7 @@ describe("workflow answers", () => {
     const { ref } = await scene.start("a");
     const refused = (token: string, kind: "query" | "result"): Promise<void> => {
       const outcome = { error: new LimpetError("WORKFLOW_ATTEMPTS_LOST", "parked") };
-      return scene.tell((one) => one.didDeed?.(scene.deed(token, { kind }, { outcome, beganAt: scene.now })));
+      return scene.observe((one) => one.didDeed?.(scene.deed(token, { kind }, { outcome, beganAt: scene.now })));
     };
     await refused("before", "query");
     assert.match(
@@ -556,7 +556,7 @@ describe("workflow answers", () => {
     await scene.claim("t");
     const back = [{ ref, token: "t", pauseMs: LEASE_MS, problem: "parked: attempts lost: 3 attempts" }];
     const counted = await scene.truth.workflows.giveBack(back);
-    await scene.tell((one) => one.gaveBack?.(scene.process(), back, counted));
+    await scene.observe((one) => one.gaveBack?.(scene.process(), back, counted));
     scene.now += 1_000;
     await refused("parked", "query");
     assert.equal(scene.found.length, 1);

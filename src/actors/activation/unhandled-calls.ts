@@ -19,16 +19,16 @@ export interface UnhandledCall {
 }
 
 export class UnhandledCalls {
-  readonly #noted = new WeakMap<object, UnhandledCall>();
+  readonly #calls = new WeakMap<object, UnhandledCall>();
 
   note(promise: Promise<unknown>, error: unknown, call: UnhandledCall): void {
-    this.#noted.set(promise, call);
-    if (typeof error === "object" && error !== null) this.#noted.set(error, call);
+    this.#calls.set(promise, call);
+    if (typeof error === "object" && error !== null) this.#calls.set(error, call);
   }
 
   find(promise: Promise<unknown>, reason: unknown): UnhandledCall | undefined {
-    const noted = this.#noted.get(promise);
-    return noted ?? (typeof reason === "object" && reason !== null ? this.#noted.get(reason) : undefined);
+    const known = this.#calls.get(promise);
+    return known ?? (typeof reason === "object" && reason !== null ? this.#calls.get(reason) : undefined);
   }
 }
 

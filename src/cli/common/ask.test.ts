@@ -201,8 +201,8 @@ test("limpet drain names the host, and an unknown host is an error with a hint",
     else response.writeHead(404).end(JSON.stringify({ errorCode: "HOST_UNKNOWN", message: "no host is called beta" }));
   });
   const drain = (host: string, ...rest: string[]) => runCli(["drain", host, "--url", server.url, ...rest]);
-  const told = await drain("alpha");
-  assert.deepEqual(told, {
+  const drained = await drain("alpha");
+  assert.deepEqual(drained, {
     code: 0,
     stdout: "alpha hands over its actors. limpet ps shows how many are left.\n",
     stderr: "",

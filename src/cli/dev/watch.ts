@@ -76,7 +76,7 @@ class AppWatcher {
     });
     child.on("exit", () => {
       if (this.#child === child) this.#child = undefined;
-      if (!this.#ended && !this.#restarting) this.#say("Waiting for a change.");
+      if (!this.#ended && !this.#restarting) this.#print("Waiting for a change.");
     });
   }
 
@@ -102,7 +102,7 @@ class AppWatcher {
     // A restart in progress starts the child from the current files after the old one has ended.
     if (this.#restarting || this.#ended) return;
     this.#restarting = true;
-    this.#say(`${relative(this.#context.cwd, file)} has changed; restarting.`);
+    this.#print(`${relative(this.#context.cwd, file)} has changed; restarting.`);
     await this.#stopChild("restart");
     this.#restarting = false;
     if (!this.#ended) this.start();
@@ -119,7 +119,7 @@ class AppWatcher {
     return code;
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     const { terminal, json } = this.#context;
     if (!json) terminal.errLine(terminal.paintErr("dim", text));
   }

@@ -89,20 +89,20 @@ async function atProcess(context: Context, target: Target, type: string, act: Ac
       const { shard, host } = readPlace(given!, "--move");
       if (host === undefined) throw wrongUsage("--move needs a host: limpet shards Cart --move 7=10.0.0.2:7401");
       await askAdmin(target, { kind: "steerShards", type, steering: { kind: "move", shard, host } });
-      say(context, { moving: { type, shard, host } }, `Shard ${shard} of ${type} moves to ${host}.`);
+      print(context, { moving: { type, shard, host } }, `Shard ${shard} of ${type} moves to ${host}.`);
       break;
     }
     case "allocate": {
       const places = readPlaces(flags.allocate as readonly string[]);
       await askAdmin(target, { kind: "steerShards", type, steering: { kind: "allocate", places } });
       const told = Object.fromEntries(places.map(({ shard, host }) => [shard, host ?? null]));
-      say(context, { type, told }, `Saved; shards of ${type} on other hosts move soon.`);
+      print(context, { type, told }, `Saved; shards of ${type} on other hosts move soon.`);
       break;
     }
     case "pause":
     case "resume":
       await askAdmin(target, { kind: "steerShards", type, steering: { kind: "pause", paused: act === "pause" } });
-      say(
+      print(
         context,
         { type, paused: act === "pause" },
         act === "pause"
@@ -131,7 +131,7 @@ function readPlaces(given: readonly string[]): ShardPlace[] {
   return places;
 }
 
-function say({ terminal, json }: Context, object: object, sentence: string): void {
+function print({ terminal, json }: Context, object: object, sentence: string): void {
   if (json) terminal.json(object);
   else terminal.line(safe(sentence));
 }
@@ -184,5 +184,5 @@ async function reset(context: Context, type: string): Promise<void> {
   // Names the store, because a store that does not know the type accepts the reset too.
   const where = `${shownStore(location)}, namespace ${namespace}`;
   const forgotten = `The shard function of ${type} is deleted in ${where}; its next host sets it again.`;
-  say(context, { reset: type, store: shownStore(location), namespace }, forgotten);
+  print(context, { reset: type, store: shownStore(location), namespace }, forgotten);
 }

@@ -140,8 +140,8 @@ test("limpet sticky with an id shows that actor, and an actor without a holder i
 
 test("limpet sticky --release releases that actor, and shows the next step", async (t) => {
   const { host, sticky } = await open(t);
-  const told = await sticky("Session", "alice", "--release");
-  assert.deepEqual(told, {
+  const released = await sticky("Session", "alice", "--release");
+  assert.deepEqual(released, {
     code: 0,
     stdout: "alpha (10.0.0.5:7401) releases Session/alice when its turn has ended. The next call places it again.\n",
     stderr: "",

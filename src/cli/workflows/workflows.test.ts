@@ -205,15 +205,15 @@ test("filters are passed on, and pages are followed", async (t) => {
 test("an empty list of workflows shows why it may be empty", async (t) => {
   const { workflows, run } = await open(t);
   workflows.overview = { ...workflows.overview, workers: [worker] };
-  const said = async (...argv: string[]) => (await run(...argv)).stderr.trimEnd();
-  assert.match(await said(), /^There are no workflows\. To start one: limpet workflows --start/);
-  assert.equal(await said("--blocked"), "No workflow is blocked.");
-  assert.equal(await said("--type", "order", "--status", "failed"), "No workflow of type order matches.");
+  const printedError = async (...argv: string[]) => (await run(...argv)).stderr.trimEnd();
+  assert.match(await printedError(), /^There are no workflows\. To start one: limpet workflows --start/);
+  assert.equal(await printedError("--blocked"), "No workflow is blocked.");
+  assert.equal(await printedError("--type", "order", "--status", "failed"), "No workflow of type order matches.");
   assert.equal(
-    await said("--type", "ordr"),
+    await printedError("--type", "ordr"),
     "No workflows, and no worker has the type ordr; did you mean order? Types: order.",
   );
-  assert.equal(await said("o-9", "--runs"), "There is no workflow o-9.");
+  assert.equal(await printedError("o-9", "--runs"), "There is no workflow o-9.");
 });
 
 test("one workflow is shown in sentences, with its history as a timeline", async (t) => {
@@ -390,8 +390,8 @@ test("a start passes on all options with unchanged numbers, and reports a type w
   ];
   const { stdout } = await run("--start", "ordr", ...more, "--json");
   assert.deepEqual(JSON.parse(stdout), { started: { workflowId: "made-up", runId: "run-1" } });
-  const [, wish] = workflows.asked[1] as [string, object];
-  assert.deepEqual(Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined)), {
+  const [, request] = workflows.asked[1] as [string, object];
+  assert.deepEqual(Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)), {
     type: "ordr",
     queue: "q",
     build: "b",

@@ -131,10 +131,10 @@ describe("scripted HTTP worker", () => {
     const waits = events
       .filter(({ event_type }) => event_type === "ConditionWaitOpened")
       .map(({ payload }) => (payload as Json).sequence);
-    const heard = events
+    const signals = events
       .filter(({ event_type }) => event_type === "SignalReceived")
       .map(({ payload }) => (payload as Json).workflow_sequence);
-    assert.deepEqual(heard, waits);
+    assert.deepEqual(signals, waits);
   });
 
   it("a wait for a condition ends at its timeout, whatever arrived meanwhile", async (t) => {

@@ -32,8 +32,8 @@ async function isWell(api: Api, worker = "w1"): Promise<void> {
 describe("full history of an HTTP workflow", () => {
   async function full(app: TestApp): Promise<void> {
     const { start, started } = app.workflows.prepare("order", { id: "o-1", input: "tea", queue: "orders" });
-    const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
-    const events = [started, ...Array.from({ length: HISTORY_MOST_EVENTS - 1 }, (_, n) => heard(n))];
+    const signals = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
+    const events = [started, ...Array.from({ length: HISTORY_MOST_EVENTS - 1 }, (_, n) => signals(n))];
     await app.store.workflows.start([{ ...start, first: writeEventBatch({ at: app.clock.now(), events }) }]);
   }
 
@@ -91,9 +91,9 @@ describe("ten thousand signals to an HTTP workflow", () => {
     assert.ok(Number(task.last_history_sequence) > most);
     assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
     const history = await handle.history();
-    const heard = history.flatMap(({ event }) => (event.kind === "SignalReceived" ? [event.input] : []));
-    assert.equal(heard.length, most);
-    assert.ok(heard.every((n, i) => n === i));
+    const signals = history.flatMap(({ event }) => (event.kind === "SignalReceived" ? [event.input] : []));
+    assert.equal(signals.length, most);
+    assert.ok(signals.every((n, i) => n === i));
   });
 });
 

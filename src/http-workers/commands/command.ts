@@ -1,7 +1,12 @@
 // Commands of a remote worker's task completion, in the form of the engine. Values are in their JSON-ready
 // form.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
-import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../../workflows/engine/events.ts";
+import type {
+  ParallelGroup,
+  ParentClosePolicy,
+  SerializedActivityOptions,
+  Wire,
+} from "../../workflows/engine/events.ts";
 import type { SelectionMember } from "../../workflows/history/selection.ts";
 
 export type LocalOutcome =
@@ -21,7 +26,7 @@ export type WorkerCommand =
       readonly kind: "schedule_activity";
       readonly name: string;
       readonly input: Wire;
-      readonly options: ActivityOptionsTold;
+      readonly options: SerializedActivityOptions;
     } & InGroup)
   | ({ readonly kind: "start_timer"; readonly seconds: number } & InGroup)
   | ({

@@ -64,13 +64,13 @@ export class RemoteActivities {
     const { queue, activityTypes } = worker;
     const types = activityTypes.map((name) => activityType(queue, name));
     for (;;) {
-      const { held, nextMs } = await tasks.claim({
+      const { claimed, nextMs } = await tasks.claim({
         types,
         limit: 1,
         token: random.id(),
         leaseOf: (activity, now) => this.#leaseOf(activity, now, now),
       });
-      if (held[0] !== undefined) return { found: this.#taskOf(held[0], worker) };
+      if (claimed[0] !== undefined) return { found: this.#taskOf(claimed[0], worker) };
       // A timed-out activity may have taken the place of another one in this claim.
       if (nextMs !== 0) return { found: undefined, nextMs };
     }
@@ -120,7 +120,7 @@ export class RemoteActivities {
       if (end !== undefined) throw over(holder.taskId, end);
       const now = this.#deps.now();
       const leaseMs = this.#leaseOf(activity, tick.due, now);
-      if (details !== undefined) await this.#deps.tasks.note(held, details, leaseMs);
+      if (details !== undefined) await this.#deps.tasks.recordHeartbeat(held, details, leaseMs);
       return { leaseUntil: now + leaseMs };
     });
   }

@@ -17,7 +17,7 @@ import type { Membership } from "./membership.ts";
 import { HostInstruments } from "./metrics.ts";
 
 class PlayedLeader {
-  readonly heard: HostMessage[] = [];
+  readonly received: HostMessage[] = [];
   readonly seen: number[] = [];
   listener: ControlListener<SchedulerMessage> | undefined;
   readonly source = {
@@ -29,12 +29,12 @@ class PlayedLeader {
       term: 1,
       report: (listener: ControlListener<SchedulerMessage>) => {
         this.listener = listener;
-        return { send: (message: HostMessage) => void this.heard.push(message), close() {} };
+        return { send: (message: HostMessage) => void this.received.push(message), close() {} };
       },
     },
   } as unknown as LeaderSource;
 
-  say(message: SchedulerMessage): void {
+  send(message: SchedulerMessage): void {
     this.listener!.message(message);
   }
 }
@@ -79,10 +79,10 @@ test("types that change between hello and welcome are sent to the leader", () =>
   const leader = new PlayedLeader();
   const membership = join(leader);
   membership.report(["Cart"]);
-  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
-  const types = leader.heard.flatMap((message) => (message.kind === "types" ? [message.types] : []));
+  leader.send({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const types = leader.received.flatMap((message) => (message.kind === "types" ? [message.types] : []));
   assert.deepEqual(types, [["Cart"]]);
-  assert.equal(leader.heard[0]!.kind, "hello");
+  assert.equal(leader.received[0]!.kind, "hello");
   membership.goodbye();
 });
 
@@ -91,11 +91,11 @@ test("a host that rejects the leader of an older term reports it in its log and 
   const logged: [string, object | undefined][] = [];
   const log = { ...silentLog, warn: (event: string, fields?: object) => void logged.push([event, fields]) };
   const membership = join(leader, log as Log);
-  leader.say({ kind: "welcome", term: 42, leaseMs: 10_000 });
+  leader.send({ kind: "welcome", term: 42, leaseMs: 10_000 });
   assert.doesNotMatch(membership.problem ?? "", /rejects/);
   leader.listener!.closed(undefined);
   leader.source.onChange?.();
-  leader.say({ kind: "welcome", term: 2, leaseMs: 10_000 });
+  leader.send({ kind: "welcome", term: 2, leaseMs: 10_000 });
   assert.match(membership.problem!, /it rejects the leader of term 2, because it has seen term 42/);
   assert.deepEqual(leader.seen, [42]);
   assert.deepEqual(
@@ -112,11 +112,11 @@ async function leased(answeredAtMs: number) {
   const events: string[] = [];
   const log = { ...silentLog, warn: (event: string) => void events.push(event) };
   const membership = join(leader, log as Log, clock);
-  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
-  const renewal = leader.heard.find((message) => message.kind === "renew");
+  leader.send({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const renewal = leader.received.find((message) => message.kind === "renew");
   assert.ok(renewal?.kind === "renew");
   await clock.advance(answeredAtMs);
-  leader.say({ kind: "renewed", sequence: renewal.sequence });
+  leader.send({ kind: "renewed", sequence: renewal.sequence });
   return { leader, clock, membership, hasLost: () => events.includes("lease.lost") };
 }
 
@@ -131,13 +131,13 @@ test("the lease of a host counts from the time at which it sent the renewal, how
 
 test("a host that has lost its lease claims no sticky actor of its earlier incarnation", async () => {
   const { leader, clock, membership, hasLost } = await leased(0);
-  leader.say({ kind: "granted", type: "Cart", ids: ["x"] });
+  leader.send({ kind: "granted", type: "Cart", ids: ["x"] });
   await clock.advance("9s");
   assert.equal(hasLost(), true);
-  const before = leader.heard.length;
+  const before = leader.received.length;
   await clock.advance("2s");
-  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
-  const since = leader.heard.slice(before).map(({ kind }) => kind);
+  leader.send({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const since = leader.received.slice(before).map(({ kind }) => kind);
   assert.ok(since.includes("claimed"));
   assert.ok(!since.includes("claims"));
   membership.goodbye();
@@ -154,7 +154,7 @@ test("a broken invariant makes the host start over as a new incarnation, and doe
     isBroken = false;
     invariant(!wasBroken, "the unlocked table of a type never becomes an older one");
   });
-  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  leader.send({ kind: "welcome", term: 1, leaseMs: 10_000 });
   const { incarnation } = membership;
   isBroken = true;
   const order = {
@@ -166,10 +166,10 @@ test("a broken invariant makes the host start over as a new incarnation, and doe
     tables: [],
     replicationFactor: 10,
   } as const;
-  leader.say({ ...order, operation: "update" });
+  leader.send({ ...order, operation: "update" });
   assert.deepEqual(errors, ["membership.invariant-broken"]);
   await clock.advance("1s");
-  const hello = leader.heard.findLast((message) => message.kind === "hello");
+  const hello = leader.received.findLast((message) => message.kind === "hello");
   assert.equal(hello?.replaces, incarnation);
   membership.goodbye();
 });

@@ -11,7 +11,7 @@ import { replaceMethods } from "../../ports/store/intercept.ts";
 import { LeaderShards } from "../../sharding/leader/leader-shards.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
-import { SchedulerNode } from "./scheduler.ts";
+import { Scheduler } from "./scheduler.ts";
 
 const SETTINGS = {
   dedicated: false,
@@ -23,7 +23,7 @@ const SETTINGS = {
   failover: "lease",
 } as const;
 
-function world(clock: VirtualClock, coordination: Coordination): ConstructorParameters<typeof SchedulerNode>[1] {
+function world(clock: VirtualClock, coordination: Coordination): ConstructorParameters<typeof Scheduler>[1] {
   return {
     clock,
     coordination,
@@ -49,7 +49,7 @@ test("a scheduler that stopped leading by its own clock leads again in a new ter
       return result;
     },
   });
-  const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
+  const scheduler = new Scheduler(SETTINGS, world(clock, slow));
   await scheduler.start();
   const first = scheduler.leader!.term;
   // The store renews the lease in time, but its answers come after the end that they would move.
@@ -73,7 +73,7 @@ test("a watcher of the schedulers gets the list at once and then only when it ha
     ...world(clock, store.coordination),
     openServer: async () => ({ address: "a:1", close: async () => {} }),
   };
-  const scheduler = new SchedulerNode({ ...SETTINGS, dedicated: true }, opened);
+  const scheduler = new Scheduler({ ...SETTINGS, dedicated: true }, opened);
   await scheduler.start();
   const lists: string[] = [];
   const stop = scheduler.watch(({ term, hosts }) => lists.push(`${term} ${hosts.map(({ address }) => address)}`));
@@ -90,7 +90,7 @@ test("a watcher of the schedulers gets the list at once and then only when it ha
 test("a leader begins a new term above a newer one that a host has seen", async () => {
   const clock = new VirtualClock();
   const store = new MemoryStore(() => clock.now());
-  const scheduler = new SchedulerNode(SETTINGS, world(clock, store.coordination));
+  const scheduler = new Scheduler(SETTINGS, world(clock, store.coordination));
   await scheduler.start();
   const newer = scheduler.leader!.term + 1_000_000;
   scheduler.sawTerm(newer);
@@ -108,7 +108,7 @@ test("a scheduler that a restored store has as the leader of an old term leads i
   const coordination = new Proxy({} as Coordination, {
     get: (_, name: keyof Coordination) => (store.coordination[name] as () => unknown).bind(store.coordination),
   });
-  const scheduler = new SchedulerNode(SETTINGS, world(clock, coordination));
+  const scheduler = new Scheduler(SETTINGS, world(clock, coordination));
   await scheduler.start();
   scheduler.sawTerm(scheduler.leader!.term + 1_000);
   await clock.advance("10s");
@@ -137,7 +137,7 @@ test("a dedicated scheduler also waits for leases that an embedded leader grante
       ...world(clock, store.coordination),
       openServer: async () => ({ address: "a:1", close: async () => {} }),
     };
-    const scheduler = new SchedulerNode({ ...SETTINGS, dedicated }, opened);
+    const scheduler = new Scheduler({ ...SETTINGS, dedicated }, opened);
     await scheduler.start();
     assert.equal(scheduler.leads, true);
     const members = async () => (await store.coordination.members()).map(({ incarnation }) => incarnation);
@@ -165,7 +165,7 @@ test("a scheduler whose term fails goes on without it, and lets another schedule
       };
     },
   };
-  const scheduler = new SchedulerNode(SETTINGS, {
+  const scheduler = new Scheduler(SETTINGS, {
     ...usual,
     shards: failing,
     log: { ...silentLog, error: (event) => void logged.push(event) },

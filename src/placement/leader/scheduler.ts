@@ -17,7 +17,7 @@ export interface SchedulerDeps extends Omit<ElectionDeps, "address" | "campaigne
   openServer(service: ControlService): Promise<OpenSchedulerServer>;
 }
 
-export class SchedulerNode implements ControlService, LeaderSource {
+export class Scheduler implements ControlService, LeaderSource {
   readonly #settings: ElectionSettings;
   readonly #deps: SchedulerDeps;
   readonly #election: Election;

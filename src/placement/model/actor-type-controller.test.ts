@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TableVersion } from "../../kernel/versions.ts";
 import type { ChangeReason, Operation, TableHost } from "../../ports/control-messages.ts";
-import { ActorTypeController, type TypeWish } from "./actor-type-controller.ts";
+import { ActorTypeController, type TypeRequest } from "./actor-type-controller.ts";
 
 const COALESCE_MS = 100;
 const ROUND_MS = 8_000;
@@ -13,20 +13,20 @@ const mapOf = (hosts: string): Map<string, TableHost> =>
   new Map([...hosts].map((incarnation) => [incarnation, hostOf(incarnation)]));
 
 /** A step as one line of text. */
-function show(wish: TypeWish): string {
-  switch (wish.kind) {
+function show(request: TypeRequest): string {
+  switch (request.kind) {
     case "begin": {
-      const { version, base, hosts } = wish.table;
+      const { version, base, hosts } = request.table;
       return `begin ${version.number} on ${base?.number ?? "nothing"}: ${hosts.map(({ incarnation }) => incarnation).join("")}`;
     }
     case "unlock":
-      return `unlock ${wish.round}`;
+      return `unlock ${request.round}`;
     case "settled":
-      return `settled after ${wish.tookMs}`;
+      return `settled after ${request.tookMs}`;
     case "late":
-      return `late ${wish.incarnations.join("")}`;
+      return `late ${request.incarnations.join("")}`;
     case "again":
-      return `again ${wish.incarnations.join("")}`;
+      return `again ${request.incarnations.join("")}`;
   }
 }
 
@@ -47,9 +47,9 @@ class Stage {
   }
 
   begin(): string[] {
-    const wishes = this.type.begin(this.#round + 1, this.now).map(show);
-    if (wishes.length > 0) this.#round++;
-    return wishes;
+    const requests = this.type.begin(this.#round + 1, this.now).map(show);
+    if (requests.length > 0) this.#round++;
+    return requests;
   }
 
   wait(ms = COALESCE_MS): string[] {
@@ -200,8 +200,8 @@ describe("a round", () => {
     stage.want("ab", "join");
     stage.want("b", "lost");
     stage.now += COALESCE_MS;
-    const [wish] = stage.type.begin(2, stage.now);
-    assert.equal(wish?.kind === "begin" && wish.reason, "lost");
+    const [request] = stage.type.begin(2, stage.now);
+    assert.equal(request?.kind === "begin" && request.reason, "lost");
   });
 
   it("a round waits for hosts that leave as well as for hosts that come", () => {

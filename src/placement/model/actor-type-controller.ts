@@ -20,7 +20,7 @@ import { showVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { ChangeReason, Operation, TableHost, TypeTable } from "../../ports/control-messages.ts";
 
 /** A step that a type requests; the namespace collects the steps of all types into orders. */
-export type TypeWish =
+export type TypeRequest =
   | { readonly kind: "begin"; readonly table: TypeTable; readonly reason: ChangeReason }
   | { readonly kind: "unlock"; readonly round: number }
   | { readonly kind: "settled"; readonly tookMs: number }
@@ -161,7 +161,7 @@ export class ActorTypeController {
    * round whose members are all new is over at once: no host holds an actor, and each host finds the table in
    * its snapshot.
    */
-  begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeWish[] {
+  begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeRequest[] {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];
     if (now < this.#dirtySince + this.#settings.coalesceMs) return [];
     this.#require(number > this.#lastRound, "a round has a higher number than the rounds before it");
@@ -195,7 +195,7 @@ export class ActorTypeController {
   }
 
   /** Ignores an acknowledgement that does not fit the current phase: it is late or wrong. */
-  acked(incarnation: string, operation: Operation, round: number, now: number): TypeWish[] {
+  acked(incarnation: string, operation: Operation, round: number, now: number): TypeRequest[] {
     const current = this.#round;
     if (current === undefined || current.number !== round) return [];
     if (operation !== (current.phase === "updating" ? "update" : "unlock")) return [];
@@ -203,13 +203,13 @@ export class ActorTypeController {
   }
 
   /** The host holds nothing any more: it sent a goodbye, or its lease is over. */
-  gone(incarnation: string, now: number): TypeWish[] {
+  gone(incarnation: string, now: number): TypeRequest[] {
     this.#holders.delete(incarnation);
     this.#round?.members.delete(incarnation);
     return this.#round?.waiting.delete(incarnation) ? this.#advance(now) : [];
   }
 
-  #advance(now: number): TypeWish[] {
+  #advance(now: number): TypeRequest[] {
     const round = this.#round;
     if (round === undefined || round.waiting.size > 0) return [];
     if (round.phase === "updating") {
@@ -234,7 +234,7 @@ export class ActorTypeController {
     return { lateAt: now + roundTimeoutMs, againAt: now + roundTimeoutMs / 2 };
   }
 
-  tick(now: number): TypeWish[] {
+  tick(now: number): TypeRequest[] {
     const round = this.#round;
     if (round === undefined) return [];
     if (now < round.lateAt) {

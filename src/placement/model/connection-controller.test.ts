@@ -177,7 +177,7 @@ describe("a host that comes back", () => {
 
   it("a host that comes back before it was recorded is still in no table", () => {
     const stage = new Stage();
-    stage.admit(1, "a").saving = new Set(["cart"]);
+    stage.admit(1, "a").persisting = new Set(["cart"]);
     stage.connections.closed(1);
     stage.admit(2, "a");
     assert.deepEqual(stage.eligible(), []);

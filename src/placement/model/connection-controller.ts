@@ -48,7 +48,7 @@ export interface HostRecord {
   /** Durably recorded: the host may hold actors of these types. */
   held: ReadonlySet<string>;
   /** Types of the write in progress. */
-  saving: ReadonlySet<string> | undefined;
+  persisting: ReadonlySet<string> | undefined;
   unlocked: ReadonlyMap<string, TableVersion>;
   actors: number;
 }
@@ -123,7 +123,7 @@ export class ConnectionController {
       build: "",
       confirmsHomes: false,
       held: types,
-      saving: undefined,
+      persisting: undefined,
       unlocked: new Map(),
       actors: 0,
     });
@@ -160,7 +160,7 @@ export class ConnectionController {
       build: hello.build ?? "",
       confirmsHomes: hello.confirmsHomes ?? false,
       held: new Set(),
-      saving: undefined,
+      persisting: undefined,
       unlocked: hello.unlocked,
       actors: 0,
     };
@@ -315,7 +315,7 @@ export class ConnectionController {
 }
 
 /** The state in short, for errors. */
-export function describeRecord({ incarnation, state, stream, types, held, saving }: HostRecord): string {
+export function describeRecord({ incarnation, state, stream, types, held, persisting }: HostRecord): string {
   const list = (names: Iterable<string> | undefined): string => (names === undefined ? "-" : `[${[...names]}]`);
-  return `host ${incarnation}: ${state}, stream ${stream ?? "-"}, types ${list(types)}, held ${list(held)}, saving ${list(saving)}`;
+  return `host ${incarnation}: ${state}, stream ${stream ?? "-"}, types ${list(types)}, held ${list(held)}, saving ${list(persisting)}`;
 }

@@ -143,15 +143,15 @@ describe("the lease of a host", () => {
   it("a lost lease comes back only with a renewal sent afterwards", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
-    const underWay = watched.ask();
+    const inProgress = watched.ask();
     watched.pass(10);
     watched.lease.lost();
     assert.equal(watched.lease.held, false);
     assert.equal(watched.state, "over");
-    watched.lease.renewed(underWay);
+    watched.lease.renewed(inProgress);
     assert.equal(watched.state, "over");
     const later = watched.ask();
-    assert.ok(later > underWay);
+    assert.ok(later > inProgress);
     watched.lease.renewed(later);
     assert.equal(watched.state, "begins");
   });

@@ -59,7 +59,7 @@ describe("a new cluster", () => {
     stage.persists = false;
     stage.hello(2, "w", []);
     stage.hello(1, "a", ["cart"]);
-    assert.deepEqual(stage.say(1, { kind: "goodbye" }), [
+    assert.deepEqual(stage.send(1, { kind: "goodbye" }), [
       "a removed",
       "drop a",
       "lock 1 cart → 2",
@@ -89,7 +89,7 @@ describe("joins and leaves", () => {
     stage.wait();
     stage.hello(3, "c", ["cart"]);
     stage.hello(4, "d", ["cart"]);
-    stage.say(3, { kind: "goodbye" });
+    stage.send(3, { kind: "goodbye" });
     assert.deepEqual(stage.wait(), []);
     stage.ack([1, 2], "update", 2, "cart");
     assert.deepEqual(stage.ack([1, 2], "unlock", 2, "cart"), [
@@ -114,7 +114,7 @@ describe("joins and leaves", () => {
     const [one, other] = [new Stage(), new Stage([], { namespace: "other" })];
     one.hello(1, "a", ["cart"]);
     assert.deepEqual(other.controller.view(), { hosts: [], types: [] });
-    assert.deepEqual(other.say(1, { kind: "goodbye" }), []);
+    assert.deepEqual(other.send(1, { kind: "goodbye" }), []);
     assert.deepEqual(other.hello(1, "a", ["cart"]).at(-1), "snapshot cart 1 {a} → 1");
   });
 
@@ -147,7 +147,7 @@ describe("an acknowledgement", () => {
   it("an acknowledgement of a round of the previous leader fits no round of this one", () => {
     const stage = new Stage([memberOf("a", "cart")], { term: 2 });
     stage.hello(1, "a", ["cart"], unlocked("cart", 3));
-    assert.deepEqual(stage.say(1, { kind: "ack", operation: "update", round: 2 ** 24 + 1, types: ["cart"] }), []);
+    assert.deepEqual(stage.send(1, { kind: "ack", operation: "update", round: 2 ** 24 + 1, types: ["cart"] }), []);
     assert.equal(stage.phase("cart"), "updating");
   });
 
@@ -328,7 +328,7 @@ describe("a host that returns during a round", () => {
 describe("a goodbye", () => {
   it("a goodbye costs one round, which does not wait for the host", () => {
     const stage = Stage.settled("ab", "cart");
-    assert.deepEqual(stage.say(2, { kind: "goodbye" }), ["b removed", "drop b"]);
+    assert.deepEqual(stage.send(2, { kind: "goodbye" }), ["b removed", "drop b"]);
     assert.deepEqual(stage.closed(2), []);
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
   });
@@ -338,10 +338,10 @@ describe("a goodbye", () => {
     stage.types(1);
     stage.wait();
     stage.ack([1, 2], "update", 3, "cart");
-    assert.deepEqual(stage.say(3, { kind: "goodbye" }), ["c removed", "drop c", "unlock 3 cart → 1,2"]);
+    assert.deepEqual(stage.send(3, { kind: "goodbye" }), ["c removed", "drop c", "unlock 3 cart → 1,2"]);
     stage.ack([1], "unlock", 3, "cart");
     stage.now += COALESCE_MS;
-    assert.deepEqual(stage.say(2, { kind: "goodbye" }), [
+    assert.deepEqual(stage.send(2, { kind: "goodbye" }), [
       "b removed",
       "drop b",
       "settled cart",

@@ -120,13 +120,13 @@ export class NamespaceController {
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
     this.#agree(hello.incarnation, hello, now, effects);
-    this.sticky.arrived(host);
+    this.sticky.hostJoined(host);
     for (const type of host.types) this.#rounds.of(type);
     this.#rounds.welcome(stream, effects);
     this.#persist(host, effects);
     // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that
     // name the host. A host that comes back may hold actors, and must get every round at once.
-    if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
+    if (host.persisting === undefined || !host.isFresh) this.#rounds.inform(host, effects);
     else this.#uninformed.add(host.incarnation);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
     this.#forget(host, effects);
@@ -167,7 +167,7 @@ export class NamespaceController {
         }
         break;
       case "acquire":
-        this.sticky.acquire(host, stream, message.wishes, now);
+        this.sticky.acquire(host, stream, message.requests, now);
         break;
       case "claims":
         effects.push(...this.sticky.claims(host, message));
@@ -198,7 +198,7 @@ export class NamespaceController {
     const host = this.#connections.closed(stream);
     if (host === undefined) return effects;
     this.sticky.closed(host);
-    const nothing = host.held.size === 0 && host.saving === undefined;
+    const nothing = host.held.size === 0 && host.persisting === undefined;
     if (nothing || this.#settings.failover === "fast") this.#remove(host, "lost", "its stream ended", now, effects);
     else effects.push({ kind: "host", event: "suspect", host, why: "its stream ended without a goodbye" });
     return this.#finish(effects, now);
@@ -211,7 +211,7 @@ export class NamespaceController {
     if (host === undefined) return [{ kind: "drop", incarnation }];
     if (host.state === "expected")
       invariant(false, `a host has connected before its types are persisted; ${describeRecord(host)}`);
-    host.saving = undefined;
+    host.persisting = undefined;
     host.held = new Set(types);
     if (host.state === "joining") host.state = "member";
     this.#connections.refresh(host);
@@ -275,9 +275,9 @@ export class NamespaceController {
 
   /** Persists the types of a host before the host may hold actors of them. One write at a time. */
   #persist(host: HostRecord, effects: Effect[]): void {
-    if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
-    host.saving = new Set([...host.held, ...host.types]);
-    effects.push({ kind: "save", host, types: [...host.saving].sort(), isKnown: host.held.size > 0 });
+    if (host.persisting !== undefined || [...host.types].every((type) => host.held.has(type))) return;
+    host.persisting = new Set([...host.held, ...host.types]);
+    effects.push({ kind: "save", host, types: [...host.persisting].sort(), isKnown: host.held.size > 0 });
   }
 
   #evict(incarnations: readonly string[], now: number, effects: Effect[]): void {
@@ -314,7 +314,8 @@ export class NamespaceController {
     if (stream !== undefined && reason === "lost") {
       effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: why } });
     }
-    if (host.held.size > 0 || host.saving !== undefined) effects.push({ kind: "drop", incarnation: host.incarnation });
+    if (host.held.size > 0 || host.persisting !== undefined)
+      effects.push({ kind: "drop", incarnation: host.incarnation });
     const touched = new Set([...host.types, ...host.held]);
     this.#rounds.gone(host, touched, now, effects);
     this.#changed(touched, reason, now);
@@ -353,7 +354,7 @@ export class NamespaceController {
     const host = this.#connections.host(incarnation);
     if (host !== undefined && host.stream !== undefined && !host.isInformed && host.state !== "evicted") {
       const isSoon = [...host.types].some((type) => this.#rounds.get(type)?.isPending);
-      if (host.saving !== undefined || isSoon) return;
+      if (host.persisting !== undefined || isSoon) return;
       this.#rounds.inform(host, effects);
     }
     this.#uninformed.delete(incarnation);
@@ -384,7 +385,7 @@ export class NamespaceController {
    * when it is done.
    */
   #forget(host: HostRecord, effects: Effect[]): void {
-    if (host.saving !== undefined) return;
+    if (host.persisting !== undefined) return;
     const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
     if (left.size === host.held.size) return;
     host.held = left;
@@ -392,7 +393,7 @@ export class NamespaceController {
     if (left.size === 0) {
       effects.push({ kind: "drop", incarnation: host.incarnation });
     } else {
-      host.saving = left;
+      host.persisting = left;
       effects.push({ kind: "save", host, types: [...left].sort(), isKnown: true });
     }
   }

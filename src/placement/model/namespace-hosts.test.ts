@@ -191,7 +191,7 @@ describe("the address of a host", () => {
   it("a new host at the address of an earlier one owns nothing: the leader withholds tables that list the earlier one", () => {
     const stage = Stage.settled("ab", "cart");
     stage.persists = false;
-    stage.say(2, { kind: "goodbye" });
+    stage.send(2, { kind: "goodbye" });
     assert.deepEqual(stage.hello(3, "B", ["cart"], { address: "b:1" }), ["B joined", "welcome → 3", "save B cart"]);
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
     // The new host would find its address in the finished table, and no round would wait for actors it then
@@ -206,7 +206,7 @@ describe("the address of a host", () => {
     stage.persists = false;
     stage.types(1);
     stage.wait();
-    stage.say(2, { kind: "goodbye" });
+    stage.send(2, { kind: "goodbye" });
     stage.hello(3, "B", ["cart"], { address: "b:1" });
     assert.deepEqual(stage.saved("B", "cart"), ["snapshot cart? → 3"]);
   });

@@ -68,17 +68,17 @@ export class Stage {
     return this.#perform(this.controller.hello(stream, hello, this.now));
   }
 
-  say(stream: number, message: Exclude<HostMessage, Hello>): string[] {
+  send(stream: number, message: Exclude<HostMessage, Hello>): string[] {
     return this.#perform(this.controller.message(stream, message, this.now));
   }
 
   types(stream: number, ...types: string[]): string[] {
-    return this.say(stream, { kind: "types", types });
+    return this.send(stream, { kind: "types", types });
   }
 
   ack(streams: readonly number[], operation: Operation, round: number, ...types: string[]): string[] {
     const message = { kind: "ack", operation, round: this.#firstRound + round, types } as const;
-    return streams.flatMap((stream) => this.say(stream, message));
+    return streams.flatMap((stream) => this.send(stream, message));
   }
 
   /** All hosts acknowledge a round at once. */
@@ -87,7 +87,7 @@ export class Stage {
   }
 
   renew(...streams: number[]): string[] {
-    return streams.flatMap((stream) => this.say(stream, { kind: "renew", sequence: 5, actors: 3 }));
+    return streams.flatMap((stream) => this.send(stream, { kind: "renew", sequence: 5, actors: 3 }));
   }
 
   closed(stream: number): string[] {

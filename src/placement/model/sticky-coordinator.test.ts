@@ -23,7 +23,7 @@ type Word = Exclude<HostMessage, Hello>;
  */
 class Leader {
   readonly controller: NamespaceController;
-  readonly heard = new Map<number, SchedulerMessage[]>();
+  readonly received = new Map<number, SchedulerMessage[]>();
   readonly events: string[] = [];
   now = 0;
   /** False: the hosts do not acknowledge orders, so that a round stays in progress. */
@@ -44,11 +44,11 @@ class Leader {
       if (effect.kind === "close") this.events.push(`closed ${effect.stream}: ${effect.why}`);
       if (effect.kind !== "send") continue;
       for (const stream of effect.streams) {
-        this.heard.set(stream, [...(this.heard.get(stream) ?? []), effect.message]);
+        this.received.set(stream, [...(this.received.get(stream) ?? []), effect.message]);
         const { message } = effect;
         if (message.kind !== "order" || message.operation === "lock" || message.round === 0) continue;
         if (!this.acknowledges) continue;
-        this.say(stream, { kind: "ack", operation: message.operation, round: message.round, types: message.types });
+        this.send(stream, { kind: "ack", operation: message.operation, round: message.round, types: message.types });
       }
     }
   }
@@ -71,7 +71,7 @@ class Leader {
     this.#perform(this.controller.hello(stream, hello, this.now));
   }
 
-  say(stream: number, word: Word): void {
+  send(stream: number, word: Word): void {
     this.#perform(this.controller.message(stream, word, this.now));
   }
 
@@ -86,18 +86,18 @@ class Leader {
 
   claim(stream: number, ids: readonly string[]): void {
     const since = ids.map(() => 0);
-    if (ids.length > 0) this.say(stream, { kind: "claims", part: 1, type: "Cart", ids, since });
-    this.say(stream, { kind: "claimed" });
+    if (ids.length > 0) this.send(stream, { kind: "claims", part: 1, type: "Cart", ids, since });
+    this.send(stream, { kind: "claimed" });
   }
 
   ask(stream: number, id: string, type = "Cart"): number {
     const correlation = ++this.#correlation;
-    this.say(stream, { kind: "acquire", wishes: [{ correlation, type, id, since: 0 }] });
+    this.send(stream, { kind: "acquire", requests: [{ correlation, type, id, since: 0 }] });
     return correlation;
   }
 
   answer(stream: number, correlation: number): StickyAnswer | undefined {
-    const answers = (this.heard.get(stream) ?? []).flatMap((one) => (one.kind === "acquired" ? one.answers : []));
+    const answers = (this.received.get(stream) ?? []).flatMap((one) => (one.kind === "acquired" ? one.answers : []));
     return answers.findLast((one) => one.correlation === correlation);
   }
 
@@ -137,11 +137,11 @@ describe("the coordinator of sticky actors", () => {
 
   it("the coordinator answers many requests of a host in one message, or in chunks when they are too many", () => {
     const leader = cluster("a");
-    const wishes = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => {
+    const requests = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => {
       return { correlation: i, type: "Cart", id: `id-${i}`, since: 0 };
     });
-    leader.say(1, { kind: "acquire", wishes });
-    const answers = leader.heard.get(1)!.flatMap((one) => (one.kind === "acquired" ? [one.answers.length] : []));
+    leader.send(1, { kind: "acquire", requests });
+    const answers = leader.received.get(1)!.flatMap((one) => (one.kind === "acquired" ? [one.answers.length] : []));
     assert.deepEqual(answers, [LIMITS.stickyChunk, 1]);
   });
 
@@ -163,9 +163,9 @@ describe("the coordinator of sticky actors", () => {
     leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     leader.claim(1, []);
     const fresh = leader.ask(1, "fresh");
-    leader.say(1, { kind: "renew", sequence: 1, actors: 0 });
+    leader.send(1, { kind: "renew", sequence: 1, actors: 0 });
     leader.pass(9_000);
-    leader.say(1, { kind: "renew", sequence: 2, actors: 0 });
+    leader.send(1, { kind: "renew", sequence: 2, actors: 0 });
     assert.equal(leader.outcome(1, fresh), undefined);
     leader.pass(1_001);
     assert.equal(leader.outcome(1, fresh), "granted");
@@ -192,7 +192,7 @@ describe("the coordinator of sticky actors", () => {
     leader.close(1);
     assert.equal(leader.outcome(2, leader.ask(2, "x")), "a");
     leader.pass(5_000);
-    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.send(2, { kind: "renew", sequence: 1, actors: 0 });
     leader.pass(5_001);
     assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
     assert.ok(leader.events.includes("cleared 1"));
@@ -202,10 +202,10 @@ describe("the coordinator of sticky actors", () => {
     const leader = cluster("a", "b");
     leader.ask(1, "x");
     // The host acknowledges before it has let go here, so that there is a moment in between.
-    leader.say(1, { kind: "types", types: [], sticky: new Map([["Cart", 0]]) });
+    leader.send(1, { kind: "types", types: [], sticky: new Map([["Cart", 0]]) });
     const waits = leader.ask(2, "x");
     assert.equal(leader.outcome(2, waits), undefined);
-    leader.say(1, { kind: "released", type: "Cart", ids: ["x"] });
+    leader.send(1, { kind: "released", type: "Cart", ids: ["x"] });
     assert.equal(leader.outcome(2, waits), "granted");
   });
 
@@ -215,7 +215,7 @@ describe("the coordinator of sticky actors", () => {
     leader.join(3, "b");
     leader.claim(3, ["x", "y", "y"]);
     assert.deepEqual(
-      leader.heard.get(3)!.filter(({ kind }) => kind === "release"),
+      leader.received.get(3)!.filter(({ kind }) => kind === "release"),
       [{ kind: "release", type: "Cart", ids: ["x"] }],
     );
     assert.equal(leader.outcome(1, leader.ask(1, "y")), "b");
@@ -231,9 +231,9 @@ describe("the coordinator of sticky actors", () => {
 
   it("the coordinator acknowledges each chunk of claims", () => {
     const leader = cluster("a");
-    leader.say(1, { kind: "claims", part: 7, type: "Cart", ids: ["x"], since: [0] });
-    assert.deepEqual(leader.heard.get(1)!.at(-2), { kind: "release", type: "Cart", ids: ["x"] });
-    assert.deepEqual(leader.heard.get(1)!.at(-1), { kind: "noted", part: 7 });
+    leader.send(1, { kind: "claims", part: 7, type: "Cart", ids: ["x"], since: [0] });
+    assert.deepEqual(leader.received.get(1)!.at(-2), { kind: "release", type: "Cart", ids: ["x"] });
+    assert.deepEqual(leader.received.get(1)!.at(-1), { kind: "noted", part: 7 });
   });
 
   it("a host that reports another rule for a type than its hosts is rejected, until those hosts are gone", () => {
@@ -242,7 +242,7 @@ describe("the coordinator of sticky actors", () => {
     assert.match(leader.events.at(-1)!, /closed 2: Cart is sticky on the other hosts and not sticky here/);
     leader.join(3, "c", { sticky: new Map([["Cart", "never"]]) });
     assert.match(leader.events.at(-1)!, /closed 3: .* and sticky for ever here/);
-    leader.say(1, { kind: "goodbye" });
+    leader.send(1, { kind: "goodbye" });
     leader.join(4, "d", { sticky: new Map([["Cart", "never"]]) });
     leader.claim(4, []);
     assert.equal(leader.outcome(4, leader.ask(4, "x")), "granted");
@@ -273,9 +273,9 @@ describe("the coordinator of sticky actors", () => {
     leader.claim(3, []);
     const waits = leader.ask(3, "o", "Order");
     assert.equal(leader.outcome(3, waits), undefined);
-    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 1, actors: 0 });
+    for (const stream of [2, 3]) leader.send(stream, { kind: "renew", sequence: 1, actors: 0 });
     leader.pass(9_999);
-    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 2, actors: 0 });
+    for (const stream of [2, 3]) leader.send(stream, { kind: "renew", sequence: 2, actors: 0 });
     assert.equal(leader.outcome(3, waits), undefined);
     leader.pass(1);
     assert.equal(leader.outcome(3, waits), "granted");
@@ -291,7 +291,7 @@ describe("the coordinator of sticky actors", () => {
     leader.ask(1, "x");
     leader.close(1);
     leader.pass(5_000);
-    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.send(2, { kind: "renew", sequence: 1, actors: 0 });
     leader.pass(5_001);
     assert.equal(leader.outcome(2, leader.ask(2, "x")), "OWNER_AWAY");
     leader.join(3, "a-again", { ...never, name: "a" });
@@ -299,7 +299,7 @@ describe("the coordinator of sticky actors", () => {
     assert.equal(leader.outcome(2, early), undefined, "it has not said what it holds");
     leader.claim(3, []);
     assert.equal(leader.outcome(2, early), "a");
-    assert.deepEqual(leader.heard.get(3)!.at(-1), { kind: "granted", type: "Cart", ids: ["x"] });
+    assert.deepEqual(leader.received.get(3)!.at(-1), { kind: "granted", type: "Cart", ids: ["x"] });
   });
 
   it("actors reserved for a lost host do not go back to it while the table of a round still lists it", () => {
@@ -315,12 +315,12 @@ describe("the coordinator of sticky actors", () => {
     leader.ask(1, "x");
     leader.close(1);
     leader.pass(5_000);
-    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.send(2, { kind: "renew", sequence: 1, actors: 0 });
     leader.acknowledges = false;
     leader.join(3, "c", never);
     leader.claim(3, []);
     leader.pass(5_001);
-    const newest = leader.heard.get(2)!.findLast((message) => message.kind === "order" && message.tables.length > 0);
+    const newest = leader.received.get(2)!.findLast((message) => message.kind === "order" && message.tables.length > 0);
     assert.deepEqual(
       newest?.kind === "order" && newest.tables[0]!.hosts.map(({ name }) => name),
       ["a", "b", "c"],
@@ -334,12 +334,12 @@ describe("the coordinator of sticky actors", () => {
     leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     leader.claim(1, []);
     for (let from = 0; from < LIMITS.stickyWaiting; from += 1_000) {
-      const wishes = Array.from({ length: 1_000 }, (_, i) => {
+      const requests = Array.from({ length: 1_000 }, (_, i) => {
         return { correlation: from + i, type: "Cart", id: `id-${from + i}`, since: 0 };
       });
-      leader.say(1, { kind: "acquire", wishes });
+      leader.send(1, { kind: "acquire", requests });
     }
-    leader.say(1, { kind: "acquire", wishes: [{ correlation: 1e9, type: "Cart", id: "more", since: 0 }] });
+    leader.send(1, { kind: "acquire", requests: [{ correlation: 1e9, type: "Cart", id: "more", since: 0 }] });
     assert.equal(leader.outcome(1, 1e9), "NOT_READY");
   });
 });

@@ -6,7 +6,13 @@
 // about to let go. Requests of a stream end with it, because the host repeats them on its next stream. Pure.
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
+import type {
+  SchedulerMessage,
+  StickyAnswer,
+  StickyRequest,
+  TableHost,
+  TypeTable,
+} from "../../ports/control-messages.ts";
 import { describeRecord, type HostRecord } from "./connection-controller.ts";
 import { type Acquisition, type ListedHosts, StickyOwners } from "./sticky-owners.ts";
 
@@ -27,7 +33,7 @@ export interface StickyCoordinatorDeps {
 interface Waiting {
   readonly host: HostRecord;
   readonly stream: number;
-  readonly wish: StickyWish;
+  readonly request: StickyRequest;
 }
 
 const NOBODY: ListedHosts = { lists: () => false, named: () => undefined };
@@ -54,9 +60,9 @@ export class StickyCoordinator {
 
   // ——— Hosts.
 
-  arrived(host: HostRecord): void {
+  hostJoined(host: HostRecord): void {
     this.#forgetQuestions(host.incarnation);
-    this.owners.arrived(host);
+    this.owners.hostJoined(host);
     this.#stirred = true;
   }
 
@@ -95,10 +101,10 @@ export class StickyCoordinator {
 
   // ——— Messages of hosts.
 
-  acquire(host: HostRecord, stream: number, wishes: readonly StickyWish[], now: number): void {
+  acquire(host: HostRecord, stream: number, requests: readonly StickyRequest[], now: number): void {
     // The end of its stream would not remove a request that came on another one.
     if (host.stream !== stream) this.#broken("a host requests actors on its own stream", host);
-    for (const wish of wishes) this.#consider({ host, stream, wish }, now, true);
+    for (const request of requests) this.#consider({ host, stream, request }, now, true);
   }
 
   claims(
@@ -130,16 +136,16 @@ export class StickyCoordinator {
   // ——— Answers.
 
   #consider(waiting: Waiting, now: number, isFirst: boolean): void {
-    const { host, stream, wish } = waiting;
-    const { correlation, type } = wish;
-    const outcome = this.#outcome(host, wish, now);
+    const { host, stream, request } = waiting;
+    const { correlation, type } = request;
+    const outcome = this.#outcome(host, request, now);
     switch (outcome.kind) {
       case "granted":
         this.#answer(stream, { correlation, kind: "granted" });
         break;
       case "owner": {
         const owner = outcome.isUnaware ? this.#deps.host(outcome.host.incarnation) : undefined;
-        if (owner?.stream !== undefined) this.#grantsToNotify.push({ stream: owner.stream, type, id: wish.id });
+        if (owner?.stream !== undefined) this.#grantsToNotify.push({ stream: owner.stream, type, id: request.id });
         this.#answer(stream, { correlation, kind: "owner", host: outcome.host });
         break;
       }
@@ -156,8 +162,8 @@ export class StickyCoordinator {
   /** Actors granted to hosts without a request. */
   #grantsToNotify: { readonly stream: number; readonly type: string; readonly id: string }[] = [];
 
-  #outcome(host: HostRecord, wish: StickyWish, now: number): Acquisition {
-    const { type } = wish;
+  #outcome(host: HostRecord, request: StickyRequest, now: number): Acquisition {
+    const { type } = request;
     if (!host.types.has(type)) {
       return {
         kind: "refused",
@@ -167,7 +173,7 @@ export class StickyCoordinator {
     }
     // A later leader has to know that the host may hold actors of the type.
     if (!host.held.has(type)) return { kind: "later" };
-    return this.owners.acquire(host, wish, this.#hostsOf(type), now);
+    return this.owners.acquire(host, request, this.#hostsOf(type), now);
   }
 
   #hostsOf(type: string): ListedHosts {
@@ -189,7 +195,7 @@ export class StickyCoordinator {
   }
 
   #keep(waiting: Waiting, isFirst: boolean): void {
-    const { correlation, type, id } = waiting.wish;
+    const { correlation, type, id } = waiting.request;
     if (this.#waitingCount >= LIMITS.stickyWaiting) {
       const why = `${LIMITS.stickyWaiting} requests for sticky actors already wait for an answer`;
       this.#answer(waiting.stream, { correlation, kind: "refused", code: "NOT_READY", why });

@@ -37,12 +37,12 @@ describe("the sticky actors of a host", () => {
 
   it("an actor is requested once for all waiting calls, for as long as the last of them waits", () => {
     const { holdings, ask } = setting();
-    const wish = ask("m-1", 100);
-    assert.deepEqual(wish && [wish.type, wish.id, wish.since], ["Cart", "m-1", 5]);
+    const request = ask("m-1", 100);
+    assert.deepEqual(request && [request.type, request.id, request.since], ["Cart", "m-1", 5]);
     assert.equal(ask("m-1", 300), undefined);
     assert.equal(ask("m-1", 200), undefined);
-    assert.deepEqual(holdings.answered(wish!.correlation, 299), { type: "Cart", id: "m-1", isWanted: true });
-    assert.equal(holdings.answered(wish!.correlation, 299), undefined, "it is answered once");
+    assert.deepEqual(holdings.answered(request!.correlation, 299), { type: "Cart", id: "m-1", isWanted: true });
+    assert.equal(holdings.answered(request!.correlation, 299), undefined, "it is answered once");
     const again = ask("m-1", 100);
     assert.deepEqual(holdings.answered(again!.correlation, 100), { type: "Cart", id: "m-1", isWanted: false });
   });
@@ -134,10 +134,10 @@ describe("the sticky actors of a host", () => {
   it("a host without its lease holds no sticky actors", () => {
     const { holdings, ask, route } = setting();
     holdings.hold("Cart", "a-1", 0);
-    const wish = ask("m-1");
+    const request = ask("m-1");
     assert.equal(holdings.clear(), 1);
     assert.equal(route("a-1"), "a:1");
-    assert.equal(holdings.answered(wish!.correlation, 0), undefined);
+    assert.equal(holdings.answered(request!.correlation, 0), undefined);
     assert.deepEqual([...holdings.claims()], []);
   });
 });

@@ -11,7 +11,7 @@
 // Pure. A driver (placement/sticky/sticky-client.ts) sends the messages and wakes waiting calls.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { StickyWish, TableHost } from "../../ports/control-messages.ts";
+import type { StickyRequest, TableHost } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
 
 /** The parts of a host's tables that sticky routing needs. */
@@ -21,7 +21,7 @@ export interface StickyTables {
   hostAt(type: string, address: string): TableHost | undefined;
 }
 
-interface Question extends StickyWish {
+interface Question extends StickyRequest {
   /** No call waits for it after this, on the monotonic clock. */
   until: number;
 }
@@ -113,7 +113,7 @@ export class StickyHoldings {
    * The request to send for an actor, unless it was sent already. `until`: end of the caller's wait.
    * `isFree`: no leader can answer earlier requests, so expired ones may be dropped.
    */
-  ask(type: string, id: string, until: number, now: number, wall: number, isFree: boolean): StickyWish | undefined {
+  ask(type: string, id: string, until: number, now: number, wall: number, isFree: boolean): StickyRequest | undefined {
     const { asked, held } = this.#of(type);
     if (held.has(id)) this.#broken("a host does not request an actor that it holds", type, id);
     const known = asked.get(id);
@@ -241,7 +241,7 @@ export class StickyHoldings {
   }
 
   /** Requests without an answer. */
-  unanswered(now: number): StickyWish[] {
+  unanswered(now: number): StickyRequest[] {
     this.#purge(now);
     return [...this.#questions.values()];
   }

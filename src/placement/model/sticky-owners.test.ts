@@ -17,7 +17,7 @@ function owners(rule: LostRule = 0): StickyOwners {
   const table = new StickyOwners();
   table.agree(["Cart"], new Map([["Cart", rule]]), nobody);
   for (const one of [a, b, c]) {
-    table.arrived(one);
+    table.hostJoined(one);
     table.claimed(one);
   }
   return table;
@@ -62,7 +62,7 @@ describe("sticky owners", () => {
     assert.equal(table.isOpen("Cart"), false);
     assert.equal(table.isOpen("Order"), true);
     assert.deepEqual(ask(table, b, "x"), { kind: "later" });
-    table.arrived(a);
+    table.hostJoined(a);
     assert.deepEqual(claim(table, a, "Cart", ["x"]), []);
     assert.equal(table.isOpen("Cart"), false);
     table.claimed(a);
@@ -81,7 +81,7 @@ describe("sticky owners", () => {
   it("actors that a host does not claim again on its next stream are free, and claimed ones stay", () => {
     const table = owners();
     for (const id of ["x", "y"]) ask(table, a, id);
-    table.arrived(a);
+    table.hostJoined(a);
     claim(table, a, "Cart", ["x"]);
     // The claims are not complete yet: actors that the host may still hold are not granted to others.
     assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isUnaware: false });
@@ -93,7 +93,7 @@ describe("sticky owners", () => {
   it("a host must let go of an actor that another host was granted meanwhile", () => {
     const table = owners();
     ask(table, a, "x");
-    table.arrived(b);
+    table.hostJoined(b);
     assert.deepEqual(claim(table, b, "Cart", ["x", "z"]), ["x"]);
     table.claimed(b);
     assert.deepEqual(ask(table, c, "x"), { kind: "owner", host: a, isUnaware: false });
@@ -102,7 +102,7 @@ describe("sticky owners", () => {
 
   it("an actor that a host claims twice is counted once", () => {
     const table = owners();
-    table.arrived(a);
+    table.hostJoined(a);
     for (let i = 0; i < 3; i++) assert.deepEqual(claim(table, a, "Cart", ["x", "x"]), []);
     table.claimed(a);
     assert.equal(table.size("Cart"), 1);
@@ -135,7 +135,7 @@ describe("sticky owners", () => {
     table.gone(a, true, 0);
     assert.equal(ask(table, b, "x", 10 ** 12, tableOf(b)).kind, "refused");
     const again = host("a", 2);
-    table.arrived(again);
+    table.hostJoined(again);
     table.claimed(again);
     const listed = tableOf(again, b);
     assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isUnaware: true });
@@ -148,12 +148,12 @@ describe("sticky owners", () => {
     for (const id of ["x", "y"]) ask(table, a, id);
     table.gone(a, true, 0);
     const again = host("a", 2);
-    table.arrived(again);
+    table.hostJoined(again);
     table.claimed(again);
     const listed = tableOf(again, b);
     for (const id of ["x", "y"]) assert.equal(ask(table, b, id, 0, listed).kind, "owner");
     // Its stream broke before the grant of x arrived; y it holds.
-    table.arrived(again);
+    table.hostJoined(again);
     claim(table, again, "Cart", ["y"]);
     table.claimed(again);
     assert.equal(ask(table, b, "x", 0, tableOf(b)).kind, "refused");
@@ -171,7 +171,7 @@ describe("sticky owners", () => {
 
   it("a host with incomplete claims is granted nothing, because the grant would look like a released actor", () => {
     const table = owners();
-    table.arrived(a);
+    table.hostJoined(a);
     assert.deepEqual(ask(table, a, "x"), { kind: "later" });
     table.claimed(a);
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
@@ -180,10 +180,10 @@ describe("sticky owners", () => {
   it("claims count while they are incomplete, and an actor that is not repeated is free only when they are complete", () => {
     const table = owners();
     for (const id of ["x", "y"]) ask(table, a, id);
-    table.arrived(a);
+    table.hostJoined(a);
     claim(table, a, "Cart", ["x"]);
     // Its stream breaks, and the host begins anew.
-    table.arrived(a);
+    table.hostJoined(a);
     for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isUnaware: false });
     assert.deepEqual(ask(table, b, "z"), { kind: "granted" });
     assert.deepEqual(claim(table, a, "Cart", ["y"]), []);
@@ -197,7 +197,7 @@ describe("sticky owners", () => {
     const table = owners("never");
     ask(table, a, "x");
     for (let i = 0; i < 3; i++) {
-      table.arrived(a);
+      table.hostJoined(a);
       claim(table, a, "Cart", ["x"]);
     }
     table.gone(a, true, 0);
@@ -208,7 +208,7 @@ describe("sticky owners", () => {
   it("a host may release an actor that it has just claimed", () => {
     const table = owners();
     ask(table, a, "x");
-    table.arrived(a);
+    table.hostJoined(a);
     claim(table, a, "Cart", ["x"]);
     assert.equal(table.released(a, "Cart", ["x"]), 1);
     table.claimed(a);
@@ -317,20 +317,20 @@ describe("sticky owners", () => {
             const kept = mine().filter((key) => some.includes(Number(key)));
             for (const key of mine()) if (!kept.includes(key)) held.delete(key);
             interrupted.delete(one.incarnation);
-            table.arrived(one);
+            table.hostJoined(one);
             assert.deepEqual(claim(table, one, "Cart", kept), []);
             table.claimed(one);
           } else if (what === "interrupt") {
-            table.arrived(one);
-            const said = mine().filter((key) => some.includes(Number(key)));
-            assert.deepEqual(claim(table, one, "Cart", said), []);
+            table.hostJoined(one);
+            const reported = mine().filter((key) => some.includes(Number(key)));
+            assert.deepEqual(claim(table, one, "Cart", reported), []);
             interrupted.add(one.incarnation);
           } else {
             for (const key of mine()) held.delete(key);
             interrupted.delete(one.incarnation);
             table.gone(one, what === "lose", now);
             hosts[who] = host(one.name, ++starts);
-            table.arrived(hosts[who]!);
+            table.hostJoined(hosts[who]!);
             table.claimed(hosts[who]!);
           }
           assert.equal(table.size("Cart"), held.size);

@@ -132,7 +132,7 @@ export class StickyOwners {
   }
 
   /** The host has a new stream, and claims its actors anew. */
-  arrived({ incarnation }: TableHost): void {
+  hostJoined({ incarnation }: TableHost): void {
     // Claims interrupted by the end of the last stream count beside the earlier ones, until the new claims
     // are complete.
     for (const [type, place] of this.#claiming.get(incarnation) ?? []) {

@@ -4,7 +4,7 @@
 import { invariant } from "../../kernel/errors.ts";
 import { sameVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
-import { ActorTypeController, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
+import { ActorTypeController, type TypeRequest, type TypeSettings } from "./actor-type-controller.ts";
 import { type ConnectionController, describeRecord, type HostRecord } from "./connection-controller.ts";
 import type { Effect } from "./leader-effects.ts";
 
@@ -28,9 +28,9 @@ export interface RoundDeps {
  */
 const ROUNDS_OF_A_TERM = 2 ** 24;
 
-interface TableWish {
+interface TableRequest {
   readonly type: string;
-  readonly wish: TypeWish;
+  readonly request: TypeRequest;
 }
 
 export class TypeRounds {
@@ -110,13 +110,13 @@ export class TypeRounds {
     now: number,
     effects: Effect[],
   ): void {
-    const wishes: TableWish[] = [];
+    const requests: TableRequest[] = [];
     for (const type of types) {
       const controller = this.#types.get(type);
       if (controller === undefined) continue;
-      for (const wish of controller.acked(incarnation, operation, round, now)) wishes.push({ type, wish });
+      for (const request of controller.acked(incarnation, operation, round, now)) requests.push({ type, request });
     }
-    this.#send(wishes, effects);
+    this.#send(requests, effects);
   }
 
   gone({ incarnation }: HostRecord, types: Iterable<string>, now: number, effects: Effect[]): void {
@@ -126,16 +126,16 @@ export class TypeRounds {
     }
   }
 
-  grant({ type }: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
+  grant({ type }: ActorTypeController, requests: readonly TypeRequest[], effects: Effect[]): void {
     this.#send(
-      wishes.map((wish) => ({ type, wish })),
+      requests.map((request) => ({ type, request })),
       effects,
     );
   }
 
   /** Begins all rounds that can begin. False: none could. */
   begin(now: number, effects: Effect[]): boolean {
-    const wishes: TableWish[] = [];
+    const requests: TableRequest[] = [];
     const number = this.#lastRound + 1;
     if (number >= (this.#settings.term + 1) * ROUNDS_OF_A_TERM)
       invariant(false, `rounds of a term do not reach the next term; term ${this.#settings.term}, round ${number}`);
@@ -144,17 +144,17 @@ export class TypeRounds {
       return host?.stream !== undefined && host.isFresh;
     };
     for (const [type, controller] of this.#types) {
-      for (const wish of controller.begin(number, now, isNew)) wishes.push({ type, wish });
+      for (const request of controller.begin(number, now, isNew)) requests.push({ type, request });
     }
-    if (wishes.length > 0) this.#lastRound = number;
-    this.#send(wishes, effects);
-    return wishes.length > 0;
+    if (requests.length > 0) this.#lastRound = number;
+    this.#send(requests, effects);
+    return requests.length > 0;
   }
 
   /** Turns the requested steps into orders, one for all steps of the same kind and round. */
-  #send(wishes: readonly TableWish[], effects: Effect[]): void {
-    const streams = wishes.length > 0 ? this.#deps.connections.streams() : [];
-    const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
+  #send(requests: readonly TableRequest[], effects: Effect[]): void {
+    const streams = requests.length > 0 ? this.#deps.connections.streams() : [];
+    const begun = requests.flatMap(({ request }) => (request.kind === "begin" ? [request] : []));
     if (begun.length > 0) {
       const tables = begun.map(({ table }) => table);
       const types = tables.map(({ type }) => type);
@@ -163,13 +163,14 @@ export class TypeRounds {
       effects.push({ kind: "send", streams, message: this.#order("update", this.#lastRound, types, tables) });
     }
     const unlocks = new Map<number, string[]>();
-    for (const { type, wish } of wishes) {
-      if (wish.kind === "unlock") unlocks.set(wish.round, [...(unlocks.get(wish.round) ?? []), type]);
+    for (const { type, request } of requests) {
+      if (request.kind === "unlock") unlocks.set(request.round, [...(unlocks.get(request.round) ?? []), type]);
     }
     for (const [round, types] of unlocks) {
       effects.push({ kind: "send", streams, message: this.#order("unlock", round, types, []) });
     }
-    for (const { type, wish } of wishes) if (wish.kind === "settled") this.#deps.settled(type, wish.tookMs, effects);
+    for (const { type, request } of requests)
+      if (request.kind === "settled") this.#deps.settled(type, request.tookMs, effects);
   }
 
   /**
@@ -179,10 +180,10 @@ export class TypeRounds {
   tick(now: number, late: (incarnations: readonly string[]) => void, effects: Effect[]): void {
     const again = new Map<string, ActorTypeController[]>();
     for (const controller of this.#types.values()) {
-      for (const wish of controller.tick(now)) {
-        if (wish.kind === "late") late(wish.incarnations);
-        if (wish.kind !== "again") continue;
-        for (const host of wish.incarnations) again.set(host, [...(again.get(host) ?? []), controller]);
+      for (const request of controller.tick(now)) {
+        if (request.kind === "late") late(request.incarnations);
+        if (request.kind !== "again") continue;
+        for (const host of request.incarnations) again.set(host, [...(again.get(host) ?? []), controller]);
       }
     }
     for (const [incarnation, controllers] of again) {
@@ -193,7 +194,7 @@ export class TypeRounds {
 
   #repeat(stream: number, controllers: readonly ActorTypeController[], effects: Effect[]): void {
     const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
-    for (const [number, { tables, unlocked }] of underWay(controllers, () => true)) {
+    for (const [number, { tables, unlocked }] of inProgress(controllers, () => true)) {
       const updating = tables.filter(({ type }) => !unlocked.includes(type));
       const types = updating.map(({ type }) => type);
       if (types.length > 0) send(this.#order("lock", number, types, []));
@@ -229,7 +230,7 @@ export class TypeRounds {
     send(this.#order("lock", 0, [], []));
     send(this.#order("update", 0, undecided, tables));
     send(this.#order("unlock", 0, [], []));
-    for (const [number, { tables, unlocked }] of underWay(this.#types.values(), isMeant)) {
+    for (const [number, { tables, unlocked }] of inProgress(this.#types.values(), isMeant)) {
       const types = tables.map(({ type }) => type);
       send(this.#order("lock", number, types, []));
       send(this.#order("update", number, types, tables));
@@ -244,7 +245,7 @@ export class TypeRounds {
 }
 
 /** Rounds of these types in progress, by number, with the types that are unlocked. */
-function underWay(
+function inProgress(
   controllers: Iterable<ActorTypeController>,
   isMeant: (table: TypeTable) => boolean,
 ): Map<number, { tables: TypeTable[]; unlocked: string[] }> {

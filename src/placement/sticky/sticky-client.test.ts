@@ -47,7 +47,7 @@ test("a host releases a granted actor at once when no call waits for it any more
     await clock.advance(waits);
     const request = sent.find((message) => message.kind === "acquire");
     assert.ok(request?.kind === "acquire");
-    client.message({ kind: "acquired", answers: [{ correlation: request.wishes[0]!.correlation, kind: "granted" }] });
+    client.message({ kind: "acquired", answers: [{ correlation: request.requests[0]!.correlation, kind: "granted" }] });
     assert.equal(client.route("Cart", "a", clock.monotonic()), route);
     await clock.advance("1s");
     assert.deepEqual(releasedOf(sent), released);

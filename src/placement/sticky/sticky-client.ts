@@ -15,8 +15,8 @@ import type {
   HostMessage,
   SchedulerMessage,
   StickyAnswer,
+  StickyRequest,
   StickyRules,
-  StickyWish,
 } from "../../ports/control-messages.ts";
 import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
@@ -65,7 +65,7 @@ export class StickyClient implements HostFeature<StickyMessage> {
   #claims: Generator<Claims> | undefined;
   #lastPart = 0;
   #unacknowledged = 0;
-  #wishes: StickyWish[] = [];
+  #requests: StickyRequest[] = [];
   readonly #released = new Map<string, string[]>();
   /** Actors that are leaving to make room for others. */
   readonly #dismissed = new Map<string, Set<string>>();
@@ -102,9 +102,9 @@ export class StickyClient implements HostFeature<StickyMessage> {
     // The call has timed out. A grant that no call wants would only cause another request.
     if (until <= clock.monotonic()) return WAIT;
     const isFree = this.#stream === undefined || this.#claims !== undefined;
-    const wish = this.#holdings.ask(type, id, until, clock.monotonic(), clock.now(), isFree);
-    if (wish !== undefined) {
-      this.#wishes.push(wish);
+    const request = this.#holdings.ask(type, id, until, clock.monotonic(), clock.now(), isFree);
+    if (request !== undefined) {
+      this.#requests.push(request);
       this.#flushSoon();
     }
     return WAIT;
@@ -207,7 +207,7 @@ export class StickyClient implements HostFeature<StickyMessage> {
   disconnected(): void {
     this.#stream = undefined;
     this.#claims = undefined;
-    this.#wishes = [];
+    this.#requests = [];
     this.#released.clear();
   }
 
@@ -217,7 +217,7 @@ export class StickyClient implements HostFeature<StickyMessage> {
       if (next.done) {
         this.#claims = undefined;
         this.#stream!.send({ kind: "claimed" });
-        this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());
+        this.#requests = this.#holdings.unanswered(this.#deps.clock.monotonic());
         this.flush();
         return;
       }
@@ -243,10 +243,10 @@ export class StickyClient implements HostFeature<StickyMessage> {
       for (const part of parts(ids)) stream.send({ kind: "released", type, ids: part });
     }
     this.#released.clear();
-    if (this.#claims !== undefined || this.#wishes.length === 0) return;
-    const wishes = this.#wishes;
-    this.#wishes = [];
-    for (const part of parts(wishes)) stream.send({ kind: "acquire", wishes: part });
+    if (this.#claims !== undefined || this.#requests.length === 0) return;
+    const requests = this.#requests;
+    this.#requests = [];
+    for (const part of parts(requests)) stream.send({ kind: "acquire", requests: part });
   }
 
   // ——— Messages of the leader.

@@ -117,16 +117,16 @@ export class Setting {
 
   // ——— Messages of the leader.
 
-  say(message: SchedulerMessage): void {
+  send(message: SchedulerMessage): void {
     this.#listener!.message(message);
   }
 
   renewed(sequence: number): void {
-    this.clock.soon(() => this.say({ kind: "renewed", sequence }));
+    this.clock.soon(() => this.send({ kind: "renewed", sequence }));
   }
 
   welcome(term = 1): void {
-    this.say({ kind: "welcome", term, leaseMs: LEASE_MS });
+    this.send({ kind: "welcome", term, leaseMs: LEASE_MS });
   }
 
   get me(): TableHost {
@@ -149,19 +149,19 @@ export class Setting {
     };
     const order = { kind: "order", namespace: "n", term: 1, round: this.#round, types: ["Guard"] } as const;
     for (const operation of ["lock", "update", "unlock"] as const)
-      this.say({ ...order, operation, tables: operation === "update" ? [table] : [], replicationFactor: 1 });
+      this.send({ ...order, operation, tables: operation === "update" ? [table] : [], replicationFactor: 1 });
   }
 
   async lives(host: TableHost, shard = SHARD): Promise<void> {
     const home = { namespace: "n", type: "Guard", shard, incarnation: host.incarnation };
     assert.ok(await this.store.shards.noteHomes(this.store.coordination.term, [home]));
-    this.say({ kind: "shardHomes", type: "Guard", homes: [{ shard, host }] });
+    this.send({ kind: "shardHomes", type: "Guard", homes: [{ shard, host }] });
   }
 
   /** The shard is handed over to another host. */
   async movesAway(move: number): Promise<void> {
-    this.say({ kind: "beginHandOff", type: "Guard", shard: SHARD, move });
-    this.say({ kind: "handOff", type: "Guard", shard: SHARD, move, to: OTHER });
+    this.send({ kind: "beginHandOff", type: "Guard", shard: SHARD, move });
+    this.send({ kind: "handOff", type: "Guard", shard: SHARD, move, to: OTHER });
     await this.clock.settled();
     assert.ok(this.sent.some((message) => message.kind === "shardStopped" && message.move === move));
     await this.lives(OTHER);
@@ -183,7 +183,7 @@ export class Setting {
   }
 }
 
-export const neverSays = async (): Promise<never> => {
+export const neverAnswers = async (): Promise<never> => {
   throw new LimpetError("STORE_UNAVAILABLE", "down");
 };
 

@@ -56,7 +56,7 @@ export class Prewarm {
   constructor(deps: PrewarmDeps) {
     this.#deps = deps;
     const { clock, catalog } = deps;
-    this.#prefetched = new PrefetchedActors({ clock, take: (type, id) => catalog.takeAhead(type, id) });
+    this.#prefetched = new PrefetchedActors({ clock, take: (type, id) => catalog.prefetch(type, id) });
     catalog.usePrefetched(this.#prefetched);
   }
 

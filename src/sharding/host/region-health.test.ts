@@ -85,7 +85,7 @@ test("a broken invariant of a request is logged, and the host goes on", async ()
 test("a process whose calls wait for the home of a shard is unhealthy as a whole, and healthy again when there is one", async () => {
   const it = await joined();
   const order = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0, types: ["Guard"] } as const;
-  it.say({ ...order, tables: [], replicationFactor: 1 });
+  it.send({ ...order, tables: [], replicationFactor: 1 });
   assert.equal(it.placement.membership.problem, undefined);
   const call = it.call(ID, "ping");
   await it.clock.advance(15_000);

@@ -50,8 +50,8 @@ describe("a strategy of the application that fails", () => {
   }
 
   it("invalid moves are left out, and the rest is answered", async () => {
-    const wishes = [null, 7, "all", { shard: "1" }, { shard: 9, to: "b" }, { shard: 1, to: Object.create(null) }];
-    const moves = () => [...wishes, { shard: 2, to: "b" }] as never;
+    const invalid = [null, 7, "all", { shard: "1" }, { shard: 9, to: "b" }, { shard: 1, to: Object.create(null) }];
+    const moves = () => [...invalid, { shard: 2, to: "b" }] as never;
     assert.deepEqual(await ask({ home: () => "a", moves }, []), {
       kind: "strategyAnswer",
       question: 3,

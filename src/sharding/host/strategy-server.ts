@@ -56,8 +56,8 @@ async function moves({ regions, moving }: StrategyQuestion, strategy: ShardStrat
     throw new LimpetError("ARGUMENT_INVALID", `moves must return a list; got ${typeof answer}`);
   const known = new Set(hosts.flatMap(({ shards }) => shards));
   const choices = new Map<number, ShardChoice>();
-  for (const wish of answer as readonly (ShardMoveWish | undefined)[]) {
-    const { shard, to } = wish ?? {};
+  for (const move of answer as readonly (ShardMoveWish | undefined)[]) {
+    const { shard, to } = move ?? {};
     if (shard === undefined || !known.has(shard)) continue;
     const incarnation = to === undefined ? undefined : meantHost(to, hosts)?.incarnation;
     if (to === undefined || incarnation !== undefined) choices.set(shard, { shard, incarnation });

@@ -188,10 +188,10 @@ describe("a strategy of the application", () => {
 describe("external assignments of shards", () => {
   it("external assignments hold under every leader, and when the host comes later", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "external" });
-    const one = await apps.open([Told], named("a"));
-    const two = await apps.open([Told], named("b"));
-    await two.shards(Told).allocate({ 0: "b", 1: "b", 2: "c" });
+    const External = counting({ strategy: "external" });
+    const one = await apps.open([External], named("a"));
+    const two = await apps.open([External], named("b"));
+    await two.shards(External).allocate({ 0: "b", 1: "b", 2: "c" });
     await callAll(one);
     assert.deepEqual(homesOf(await viewOf(one)), { a: SHARDS - 2, b: 2 });
     // The leader goes; its assignments stay.
@@ -205,10 +205,10 @@ describe("external assignments of shards", () => {
         [2, "c"],
       ],
     );
-    const three = await apps.open([Told], named("c"));
+    const three = await apps.open([External], named("c"));
     await eventually(async () => homesOf(await viewOf(two)).c === 1, "shard 2 lives with c");
     assert.deepEqual((await viewOf(three)).hosts.find(({ name }) => name === "c")?.shards, [2]);
-    await three.shards(Told).allocate(
+    await three.shards(External).allocate(
       new Map([
         [2, undefined],
         [3, "c"],
@@ -225,9 +225,9 @@ describe("external assignments of shards", () => {
 
   it("shards without an assignment are spread after other hosts have left", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "external" });
-    const [one, two] = [await apps.open([Told], named("a")), await apps.open([Told], named("b"))];
-    await apps.open([Told], named("c"));
+    const External = counting({ strategy: "external" });
+    const [one, two] = [await apps.open([External], named("a")), await apps.open([External], named("b"))];
+    await apps.open([External], named("c"));
     await callAll(one);
     assert.deepEqual(homesOf(await viewOf(two)), { a: SHARDS, b: 0, c: 0 });
     await one.stop();
@@ -238,10 +238,10 @@ describe("external assignments of shards", () => {
 
   it("external assignments are rejected for types with another strategy, and for shards that do not exist", async () => {
     await using apps = new TestApps();
-    const [Told, Least] = [counting({ strategy: "external" }), counting({}, "Least")];
-    const one = await apps.open([Told, Least], named("a"));
+    const [External, Least] = [counting({ strategy: "external" }), counting({}, "Least")];
+    const one = await apps.open([External, Least], named("a"));
     await assert.rejects(one.shards(Least).allocate({ 0: "a" }), { code: "ARGUMENT_INVALID", message: /"least"/ });
-    await assert.rejects(one.shards(Told).allocate({ [SHARDS]: "a" }), { code: "ARGUMENT_INVALID" });
+    await assert.rejects(one.shards(External).allocate({ [SHARDS]: "a" }), { code: "ARGUMENT_INVALID" });
     await assert.rejects(one.shards("Nobody").allocate({ 0: "a" }), { code: "NOT_SHARDED" });
     await assert.rejects(one.shards("Nobody").view(), { code: "NOT_SHARDED" });
   });

@@ -155,11 +155,14 @@ describe("commands for shards", () => {
 
   it("a command with an invalid shard or host is rejected, and later commands still work", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "external" });
+    const External = counting({ strategy: "external" });
     // The first of them leads, so no other process checks its requests on the way.
-    for (const app of [await apps.open([Told], named("a")), await apps.open([Told], named("a"))]) {
-      const shards = app.shards(Told) as unknown as Record<"move" | "allocate", (...args: unknown[]) => Promise<void>>;
-      await app.actor(Told, "anybody").add();
+    for (const app of [await apps.open([External], named("a")), await apps.open([External], named("a"))]) {
+      const shards = app.shards(External) as unknown as Record<
+        "move" | "allocate",
+        (...args: unknown[]) => Promise<void>
+      >;
+      await app.actor(External, "anybody").add();
       for (const shard of [SHARDS, -1, 1.5, "3", Number.NaN, undefined, 1e20]) {
         await assert.rejects(shards.move(shard, "a"), { code: "ARGUMENT_INVALID" }, String(shard));
         await assert.rejects(shards.allocate(new Map([[shard, "a"]])), { code: "ARGUMENT_INVALID" }, String(shard));

@@ -10,7 +10,7 @@ import {
   ID,
   joined,
   LEASE_MS,
-  neverSays,
+  neverAnswers,
   OTHER,
   RESTART_MS,
   Setting,
@@ -29,7 +29,7 @@ describe("a host that becomes the home of a shard", () => {
 
   it("a home without a lease activates remembered actors as soon as it has one", async () => {
     const it = new Setting();
-    it.onLook = neverSays;
+    it.onLook = neverAnswers;
     await it.remember(ID);
     it.isRenewing = false;
     it.welcome();
@@ -44,7 +44,7 @@ describe("a host that becomes the home of a shard", () => {
 
   it("a home in its next incarnation activates remembered actors as soon as it has a lease again", async () => {
     const it = await atHome();
-    it.onLook = neverSays;
+    it.onLook = neverAnswers;
     it.isRenewing = false;
     await it.clock.advance(LEASE_MS);
     assert.deepEqual(it.running, [], "the lease is over");
@@ -125,7 +125,7 @@ describe("a host that becomes the home of a shard", () => {
   it("a home retries when the store cannot list the actors", async () => {
     const it = await joined();
     await it.remember(ID);
-    it.onRead = neverSays;
+    it.onRead = neverAnswers;
     await it.lives(it.me);
     await it.clock.advance("1m");
     assert.deepEqual(it.running, []);
@@ -137,7 +137,7 @@ describe("a host that becomes the home of a shard", () => {
   it("a host retries soon when the store cannot list the shards", async () => {
     const it = new Setting();
     await it.remember(ID);
-    it.onLook = neverSays;
+    it.onLook = neverAnswers;
     it.welcome();
     it.table(it.me, OTHER);
     await it.clock.advance("1m");
@@ -243,7 +243,7 @@ describe("a host that stays the home of a shard", () => {
   it("a home restarts stopped actors when the move is called off", async () => {
     const it = await atHome();
     await it.call(ID, "leave");
-    it.say({ kind: "beginHandOff", type: "Guard", shard: SHARD, move: 1 });
+    it.send({ kind: "beginHandOff", type: "Guard", shard: SHARD, move: 1 });
     await it.clock.advance(RESTART_MS + 1_000);
     assert.deepEqual(it.running, []);
     await it.lives(it.me);

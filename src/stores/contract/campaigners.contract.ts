@@ -35,7 +35,7 @@ class Witness {
   readonly #leaderOf = new Map<number, string>();
   #highest = 0;
 
-  async hear(me: Candidate, ask: () => Promise<ElectionResult>): Promise<ElectionResult> {
+  async receive(me: Candidate, ask: () => Promise<ElectionResult>): Promise<ElectionResult> {
     const floor = this.#highest;
     const standing = await ask();
     const { term, leading, leader, schedulers } = standing;
@@ -92,7 +92,9 @@ class Campaigner {
     switch (act.kind) {
       case "campaign": {
         const dead = act.dead === undefined ? [] : [this.#all[act.dead]!.incarnation];
-        const { term, leading } = await this.#witness.hear(this.#me, () => this.#coordination.campaign(this.#me, dead));
+        const { term, leading } = await this.#witness.receive(this.#me, () =>
+          this.#coordination.campaign(this.#me, dead),
+        );
         this.#term = leading ? term : undefined;
         return;
       }

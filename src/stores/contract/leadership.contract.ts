@@ -188,8 +188,8 @@ export function leadershipContract(harness: CoordinationHarness): void {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
-      const told = await coordination.campaign(first);
-      assert.deepEqual(await coordination.campaign(first), told);
+      const result = await coordination.campaign(first);
+      assert.deepEqual(await coordination.campaign(first), result);
       const took = await coordination.campaign(second, [first.incarnation]);
       assert.deepEqual(await coordination.campaign(second, [first.incarnation]), took);
       assert.equal(took.term, term + 2);
@@ -249,8 +249,11 @@ export function leadershipContract(harness: CoordinationHarness): void {
         const here = newCandidate();
         const there = newCandidate();
         await coordination.campaign(here);
-        const heard = await second.coordination.campaign(there);
-        assert.deepEqual([heard.term, heard.leading, heard.leader?.incarnation], [term + 1, false, here.incarnation]);
+        const result = await second.coordination.campaign(there);
+        assert.deepEqual(
+          [result.term, result.leading, result.leader?.incarnation],
+          [term + 1, false, here.incarnation],
+        );
         await coordination.resign(here.incarnation);
         assert.deepEqual((await second.coordination.campaign(there)).term, term + 2);
         assert.equal((await coordination.campaign(here)).leader?.incarnation, there.incarnation);

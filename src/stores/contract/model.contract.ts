@@ -23,7 +23,7 @@ interface Row {
 }
 
 /** The knowledge of a holder: it sees only its own results. */
-interface Belief {
+interface CachedOwner {
   held: Taken;
   ahead: number;
   hasState: boolean;
@@ -72,12 +72,12 @@ export function modelContract({ store }: Harness, options: ContractOptions): voi
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
           const namespace = freshNamespace();
           const rows = new Map<number, Row>();
-          const beliefs = new Map<string, Belief>();
+          const cachedOwners = new Map<string, CachedOwner>();
           for (const { actor: who, holder, act } of steps) {
             const name = `${who}/${holder}`;
             const key = actor(`${who}`, namespace);
-            const belief = beliefs.get(name);
-            if (act.kind === "take" || belief === undefined) {
+            const cached = cachedOwners.get(name);
+            if (act.kind === "take" || cached === undefined) {
               const held = await take(store(), key, name);
               const row = rows.get(who) ?? { epoch: 0, version: 0, commit: undefined, state: undefined };
               assert.ok(held.epoch > row.epoch);
@@ -85,17 +85,17 @@ export function modelContract({ store }: Harness, options: ContractOptions): voi
               assert.deepEqual(held.state, row.state);
               row.epoch = held.epoch;
               rows.set(who, row);
-              beliefs.set(name, { held, ahead: 0, hasState: held.state !== undefined, last: undefined });
+              cachedOwners.set(name, { held, ahead: 0, hasState: held.state !== undefined, last: undefined });
               continue;
             }
-            const commit = commitFor(belief, act);
+            const commit = commitFor(cached, act);
             if (commit === undefined) continue;
             const outcome = expected(rows.get(who)!, commit);
             assert.deepEqual(await store().commit([commit]), [outcome], `${name} ${act.kind}`);
-            if (outcome === "committed" && commit !== belief.last) {
-              belief.ahead = commit.version + 1 - belief.held.version;
-              if (commit.write.kind !== "keep") belief.hasState = commit.write.kind !== "clear";
-              belief.last = commit;
+            if (outcome === "committed" && commit !== cached.last) {
+              cached.ahead = commit.version + 1 - cached.held.version;
+              if (commit.write.kind !== "keep") cached.hasState = commit.write.kind !== "clear";
+              cached.last = commit;
             }
           }
           for (const [who, row] of rows) {
@@ -109,8 +109,8 @@ export function modelContract({ store }: Harness, options: ContractOptions): voi
   });
 }
 
-function commitFor(belief: Belief, act: { kind: string; data?: string; by?: number }): Commit | undefined {
-  const { held, ahead, hasState, last } = belief;
+function commitFor(cached: CachedOwner, act: { kind: string; data?: string; by?: number }): Commit | undefined {
+  const { held, ahead, hasState, last } = cached;
   if (act.kind === "repeat") return last;
   if (act.kind === "clear") return commitOf(held, clear, ahead);
   if (act.kind === "keep") return commitOf(held, keep, ahead);

@@ -22,21 +22,21 @@ export function reminderClosingContract(harness: RemindersHarness): void {
     test("a watcher is notified when another process writes a due reminder, alone or with a commit", async (t) => {
       await withSecond(harness, async (second) => {
         const it = new Place(opened().store);
-        let told = 0;
-        const stop = it.reminders.watch(it.namespace, () => told++);
+        let notifications = 0;
+        const stop = it.reminders.watch(it.namespace, () => notifications++);
         if (stop === undefined) return t.skip("this store has no notifications");
         const other = second ?? opened().store;
         const there = new Place(other, it.namespace);
-        const heard = async (before: number) => {
-          while (told === before) await pause(1);
+        const notified = async (before: number) => {
+          while (notifications === before) await pause(1);
         };
         try {
           await there.set(there.key("tea"));
-          await heard(0);
+          await notified(0);
           const held = await take(other, actor("alice", it.namespace));
-          const before = told;
+          const before = notifications;
           await other.commit([{ ...commitOf(held, keep), reminders: [setOf(it.key("cake"))] }]);
-          await heard(before);
+          await notified(before);
         } finally {
           stop();
         }
@@ -47,16 +47,16 @@ export function reminderClosingContract(harness: RemindersHarness): void {
       await withSecond(harness, async (second) => {
         const [it, elsewhere] = [new Place(opened().store), new Place(opened().store)];
         const there = new Place(second ?? opened().store, it.namespace);
-        let [told, wrongly] = [0, 0];
+        let [notifications, wrongly] = [0, 0];
         const stops = [
           it.reminders.watch(it.namespace, () => wrongly++),
           it.reminders.watch(elsewhere.namespace, () => wrongly++),
-          it.reminders.watch(it.namespace, () => told++),
+          it.reminders.watch(it.namespace, () => notifications++),
         ];
         if (stops[0] === undefined) return t.skip("this store has no notifications");
         stops[0]();
         await there.set(there.key("tea"));
-        while (told === 0) await pause(1);
+        while (notifications === 0) await pause(1);
         for (const stop of stops) stop?.();
         assert.equal(wrongly, 0);
       });
@@ -99,17 +99,17 @@ export function reminderClosingContract(harness: RemindersHarness): void {
         await it.reminders.write(Array.from({ length: 50 }, (_, i) => setOf(it.key(`${i}`))));
         const token = freshToken();
         const { reminders } = await it.claim({ token, limit: 25 });
-        const underWay: Promise<unknown>[] = reminders.map(({ generation }) =>
+        const inProgress: Promise<unknown>[] = reminders.map(({ generation }) =>
           it.reminders.settle([{ kind: "done", generation, token }]),
         );
         for (let i = 0; i < 20; i++)
-          underWay.push(it.reminders.write([setOf(it.key(`more ${i}`))]), it.claim({ limit: 1 }));
+          inProgress.push(it.reminders.write([setOf(it.key(`more ${i}`))]), it.claim({ limit: 1 }));
         let settled = 0;
-        for (const one of underWay) void one.then(() => settled++);
+        for (const one of inProgress) void one.then(() => settled++);
         await opened.store.close();
         // A caller sees its result a moment after the store.
         await new Promise(setImmediate);
-        assert.equal(settled, underWay.length);
+        assert.equal(settled, inProgress.length);
       } finally {
         await opened.dispose();
       }

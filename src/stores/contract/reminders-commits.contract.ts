@@ -188,8 +188,8 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
         }),
       );
       for (const [i, outcome] of outcomes.entries()) {
-        const told = ["leased", "void", "committed", "fenced", "leased"][i % 5]!;
-        if (told !== "leased") assert.equal(outcome, told);
+        const expected = ["leased", "void", "committed", "fenced", "leased"][i % 5]!;
+        if (expected !== "leased") assert.equal(outcome, expected);
         else {
           const { generation } = await it.stored(it.key(`leased ${i}`));
           assert.deepEqual(outcome, { kind: "committed", generations: [undefined, generation] });

@@ -196,9 +196,9 @@ class Story {
     if (others.length === 0) return assert.equal(next, undefined);
     const moments = others.map((row) => Math.max(row.at - ahead, this.#isLeased(row) ? row.until : 0, this.#clock));
     assert.ok(next !== undefined && next >= now);
-    const told = Math.round((next - now) / MINUTE) + this.#clock;
-    assert.ok(told <= Math.min(...moments), `${told} is later than ${moments}`);
-    if (reminders.length < limit) assert.ok(told > this.#clock, "there was room for more");
+    const minute = Math.round((next - now) / MINUTE) + this.#clock;
+    assert.ok(minute <= Math.min(...moments), `${minute} is later than ${moments}`);
+    if (reminders.length < limit) assert.ok(minute > this.#clock, "there was room for more");
   }
 
   async #settle({ ends }: Of<"settle">): Promise<void> {

@@ -56,9 +56,9 @@ export function scheduleListContract(harness: CoordinationHarness): void {
       const other = newCandidate();
       assert.deepEqual((await coordination.campaign(closed)).leader, entryOf(closed, true));
       assert.deepEqual((await coordination.campaign(open)).leader, entryOf(open, true));
-      const heard = await coordination.campaign(other);
-      assert.deepEqual(heard.leader, entryOf(open, true));
-      assert.equal(heard.schedulers.length, 2);
+      const result = await coordination.campaign(other);
+      assert.deepEqual(result.leader, entryOf(open, true));
+      assert.equal(result.schedulers.length, 2);
       await coordination.campaign({ ...other, address: "10.0.0.9:7401" });
       const { schedulers } = await coordination.campaign(open);
       assert.deepEqual(

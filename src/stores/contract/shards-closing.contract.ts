@@ -33,7 +33,7 @@ export function shardClosingContract({ open }: ShardsHarness): void {
       try {
         const it = new Ground(opened.store);
         const term = await newTerm(opened.store);
-        const underWay = Array.from({ length: 20 }, (_, i): Promise<unknown>[] => [
+        const inProgress = Array.from({ length: 20 }, (_, i): Promise<unknown>[] => [
           it.shards.settle(it.rule(1, "1", `T${i}`)),
           it.shards.noteHomes(term, [it.home(i, "a")]),
           it.remember(it.keep(`${i}`)),
@@ -41,11 +41,11 @@ export function shardClosingContract({ open }: ShardsHarness): void {
           it.shards.remembered(it.shard(), undefined, 10),
         ]).flat();
         let settled = 0;
-        for (const one of underWay) void one.then(() => settled++);
+        for (const one of inProgress) void one.then(() => settled++);
         await opened.store.close();
         // A caller sees its result a moment after the store.
         await new Promise(setImmediate);
-        assert.equal(settled, underWay.length);
+        assert.equal(settled, inProgress.length);
       } finally {
         await opened.dispose();
       }

@@ -18,10 +18,10 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         for (let round = 0; round < 10; round++) {
           const type = `T${round}`;
           const rules = Array.from({ length: 20 }, (_, i) => it.rule(i + 1, `${i}`, type));
-          const told = await Promise.all(rules.map((rule, i) => places[i % 2]!.shards.settle(rule)));
-          assert.ok(rules.some((rule) => rule.version === told[0]!.version && rule.shards === told[0]!.shards));
-          for (const one of told) assert.deepEqual(one, told[0]);
-          assert.deepEqual(await it.shards.settle(it.rule(99, "late", type)), told[0]);
+          const settled = await Promise.all(rules.map((rule, i) => places[i % 2]!.shards.settle(rule)));
+          assert.ok(rules.some((rule) => rule.version === settled[0]!.version && rule.shards === settled[0]!.shards));
+          for (const one of settled) assert.deepEqual(one, settled[0]);
+          assert.deepEqual(await it.shards.settle(it.rule(99, "late", type)), settled[0]);
         }
       }));
 
@@ -29,8 +29,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
       together(async (it, [old, next]) => {
         for (let round = 0; round < 15; round++) {
           const term = await newTerm(old.store);
-          const homes = (whose: string) =>
-            Array.from({ length: 20 }, (_, shard) => it.home(shard, `${whose} ${round}`));
+          const homes = (term: string) => Array.from({ length: 20 }, (_, shard) => it.home(shard, `${term} ${round}`));
           const late = Array.from({ length: 8 }, () => old.shards.noteHomes(term, homes("old")));
           const later = await newTerm(next.store);
           const more = Array.from({ length: 4 }, () => old.shards.noteHomes(term, homes("old")));

@@ -115,11 +115,11 @@ class Story {
       else this.#kept.delete(JSON.stringify([type, shard, id]));
       return true;
     });
-    const said = await shards.remember(
+    const outcome = await shards.remember(
       by,
       changes.map((one) => ({ namespace, ...one })),
     );
-    assert.deepEqual(said, made);
+    assert.deepEqual(outcome, made);
   }
 
   async end(): Promise<void> {

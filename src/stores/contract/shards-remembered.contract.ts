@@ -105,11 +105,11 @@ export function rememberedContract(harness: ShardsHarness): void {
     test("remembered actors are changed only by the home of their shard, which gets the result of each change", async () => {
       const it = ground();
       await it.note(it.home(0, "a"), it.home(1, "b"));
-      const said = (home: string) =>
+      const outcome = (home: string) =>
         it.shards.remember(home, [it.keep("x", 0), it.keep("y", 1), it.keep("z", 2), it.keep("w", 0)]);
-      assert.deepEqual(await said("a"), [true, false, false, true]);
-      assert.deepEqual(await said("b"), [false, true, false, false]);
-      assert.deepEqual(await said("c"), [false, false, false, false]);
+      assert.deepEqual(await outcome("a"), [true, false, false, true]);
+      assert.deepEqual(await outcome("b"), [false, true, false, false]);
+      assert.deepEqual(await outcome("c"), [false, false, false, false]);
       assert.deepEqual(await it.ids(0), ["w", "x"]);
       assert.deepEqual([await it.ids(1), await it.ids(2)], [["y"], []]);
       assert.deepEqual(await it.shards.remember("b", [it.forget("x", 0), it.forget("y", 1)]), [false, true]);

@@ -11,7 +11,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
   const { open, opened } = harness;
 
   describe("watching workflows", () => {
-    const news: [what: string, prepare: (it: Site) => Promise<() => Promise<unknown>>][] = [
+    const changes: [what: string, prepare: (it: Site) => Promise<() => Promise<unknown>>][] = [
       ["starts a run", async (it) => () => it.start("new")],
       [
         "wakes a run by a message",
@@ -92,18 +92,18 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       await withSecond(harness, async (second) => {
         const it = new Site(opened().store);
         const there = new Site(second ?? opened().store, it.namespace);
-        let told = 0;
-        const stop = it.workflows.watch(it.namespace, () => told++);
+        let notifications = 0;
+        const stop = it.workflows.watch(it.namespace, () => notifications++);
         if (stop === undefined) return t.skip("this store has no notifications");
         try {
-          for (const [what, prepare] of news) {
+          for (const [what, prepare] of changes) {
             const act = await prepare(there);
             // Notifications of the preparations have arrived by then, or else make the test weaker, not
             // wrong.
             await pause(20);
-            const before = told;
+            const before = notifications;
             await act();
-            for (let waited = 0; told === before; waited++) {
+            for (let waited = 0; notifications === before; waited++) {
               assert.ok(waited < 10_000, `no notification when another process ${what}`);
               await pause(1);
             }
@@ -117,16 +117,16 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
     test("a watcher is not notified of other namespaces, nor after it has stopped", async (t) => {
       await withSecond(harness, async (second) => {
         const [it, elsewhere] = [new Site(opened().store), new Site(opened().store)];
-        let [told, wrongly] = [0, 0];
+        let [notifications, wrongly] = [0, 0];
         const stops = [
           it.workflows.watch(it.namespace, () => wrongly++),
           it.workflows.watch(elsewhere.namespace, () => wrongly++),
-          it.workflows.watch(it.namespace, () => told++),
+          it.workflows.watch(it.namespace, () => notifications++),
         ];
         if (stops[0] === undefined) return t.skip("this store has no notifications");
         stops[0]();
         await new Site(second ?? opened().store, it.namespace).start("a");
-        while (told === 0) await pause(1);
+        while (notifications === 0) await pause(1);
         await pause(20);
         assert.equal(wrongly, 0);
         for (const stop of stops) stop?.();
@@ -174,8 +174,8 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       try {
         const it = new Site(store);
         const held = await it.leased("a");
-        const underWay = [it.complete(held, { batch: batchOf("2") }), it.start("b"), it.deliver("a")];
-        const results = Promise.all(underWay);
+        const inProgress = [it.complete(held, { batch: batchOf("2") }), it.start("b"), it.deliver("a")];
+        const results = Promise.all(inProgress);
         await store.close();
         const [step, start, delivery] = (await results) as [{ kind: string }, { isNew: boolean }, { kind: string }];
         assert.deepEqual([step.kind, start.isNew, delivery.kind], ["done", true, "delivered"]);

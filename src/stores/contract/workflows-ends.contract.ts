@@ -181,7 +181,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.complete(held, { batch: batchOf("2"), taken: 1, outcome: closeAs() });
       assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + MINUTE, 10), 1);
       assert.equal(await it.workflows.find(it.key("a")), undefined);
-      assert.deepEqual(await it.workflows.history(held.ref, 0, 1_000), { pages: [], isCut: false });
+      assert.deepEqual(await it.workflows.history(held.ref, 0, 1_000), { batches: [], isCut: false });
       assert.deepEqual(await it.inbox(held.ref), []);
       assert.deepEqual(await it.workflows.watchEnds([held.ref]), []);
       assert.deepEqual(await it.workflows.list({ namespace: it.namespace, attributes: { a: 1 }, limit: 9 }), []);

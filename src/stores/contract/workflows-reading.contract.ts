@@ -78,7 +78,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     });
 
     test("a history of an unknown run is empty", async () => {
-      assert.deepEqual(await site().workflows.history(2 ** 40, 0, 1_000), { pages: [], isCut: false });
+      assert.deepEqual(await site().workflows.history(2 ** 40, 0, 1_000), { batches: [], isCut: false });
     });
 
     test("a history of many steps stays in order", async () => {

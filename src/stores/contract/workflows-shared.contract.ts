@@ -348,22 +348,22 @@ const TRIES = 50;
  * On a busy machine a store may time out on rows that other transactions hold: the caller repeats the
  * request.
  */
-export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = () => {}): Promise<T> {
+export async function insist<T>(work: () => Promise<T>, onAmbiguous: () => void = () => {}): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
       const isDoubtful = isLimpetError(error, "COMMIT_UNKNOWN");
-      if (isDoubtful) onDoubt();
+      if (isDoubtful) onAmbiguous();
       if (tries === TRIES || !(isDoubtful || isLimpetError(error, "STORE_UNAVAILABLE"))) throw error;
     }
   }
 }
 
 /** Repeats starts, messages, steps, renewals and waking until they succeed: these are idempotent. */
-export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
+export function insistent(workflows: Workflows, onAmbiguous?: () => void): Workflows {
   const again = new Set<string>(["start", "deliver", "complete", "renew", "wake"] satisfies (keyof Workflows)[]);
   return interceptMethods(workflows, (method, _, next) =>
-    again.has(method) ? insist(async () => next(), onDoubt) : next(),
+    again.has(method) ? insist(async () => next(), onAmbiguous) : next(),
   );
 }

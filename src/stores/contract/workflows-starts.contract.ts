@@ -87,7 +87,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
         lost: 0,
         last: 3,
         taken: 0,
-        arrived: 0,
+        delivered: 0,
       });
     });
 

@@ -35,13 +35,13 @@ const story = fc.record({
     maxLength: 3,
   }),
 });
-type Told = typeof story extends fc.Arbitrary<infer T> ? T : never;
+type Story = typeof story extends fc.Arbitrary<infer T> ? T : never;
 
 async function breathe(times: number): Promise<void> {
   for (let i = 0; i < times; i++) await breath();
 }
 
-async function tell(stores: readonly Store[], { senders, workers }: Told): Promise<void> {
+async function play(stores: readonly Store[], { senders, workers }: Story): Promise<void> {
   // A message that was repeated after an ambiguous outcome may arrive twice, if the first has been taken by
   // then.
   let mayRepeat = false;
@@ -66,7 +66,7 @@ async function tell(stores: readonly Store[], { senders, workers }: Told): Promi
     }
   };
 
-  const work = async (site: Site, { reads, keeps, breaths }: Told["workers"][number], worker: string) => {
+  const work = async (site: Site, { reads, keeps, breaths }: Story["workers"][number], worker: string) => {
     for (let empty = 0; seen.size < total; ) {
       const [task] = (await site.claim({ worker, isSticky: false })).tasks;
       if (task === undefined) {
@@ -122,7 +122,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
   describe("wake-ups of runs", () => {
     test("no wake-up is lost, however deliveries and steps interleave", async () => {
       await fc.assert(
-        fc.asyncProperty(story, (told) => tell([opened().store], told)),
+        fc.asyncProperty(story, (one) => play([opened().store], one)),
         { numRuns },
       );
     });
@@ -131,7 +131,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store belongs to one process");
         await fc.assert(
-          fc.asyncProperty(story, (told) => tell([opened().store, second], told)),
+          fc.asyncProperty(story, (one) => play([opened().store, second], one)),
           { numRuns: Math.ceil(numRuns / 2) },
         );
       });

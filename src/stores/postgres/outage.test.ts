@@ -146,7 +146,7 @@ class Middleman {
    * While this is set, responses of the server are dropped, so that a commit happens and its response is
    * lost.
    */
-  deaf = false;
+  isSilent = false;
 
   constructor(to: number) {
     // While it is silent, it does not respond to the end of a connection either.
@@ -162,7 +162,7 @@ class Middleman {
         });
       }
       near.on("data", (chunk) => this.#silent || far.write(chunk));
-      far.on("data", (chunk) => this.#silent || this.deaf || near.write(chunk));
+      far.on("data", (chunk) => this.#silent || this.isSilent || near.write(chunk));
     });
   }
 
@@ -206,9 +206,9 @@ describe("connections that fall silent", () => {
     const key = actor("alice");
     const held = await take(store, key);
     const commit = commitOf(held, whole("once"));
-    middleman.deaf = true;
+    middleman.isSilent = true;
     await assert.rejects(store.commit([commit]), { code: "COMMIT_UNKNOWN" });
-    middleman.deaf = false;
+    middleman.isSilent = false;
     assert.equal((await direct.find(key))?.version, 1);
     assert.deepEqual(await store.commit([commit]), ["committed"]);
     assert.equal((await direct.find(key))?.version, 1);

@@ -66,14 +66,14 @@ describe("processes on one SQLite file", { timeout: 600_000 }, () => {
          writeSync(1, n + 1 + "\\n");
        }`,
     );
-    let told = 0;
-    while (told < 200) told = Number(await next(lines));
+    let notifications = 0;
+    while (notifications < 200) notifications = Number(await next(lines));
     child.kill("SIGKILL");
-    for (let more = await lines.next(); !more.done; more = await lines.next()) told = Number(more.value);
+    for (let more = await lines.next(); !more.done; more = await lines.next()) notifications = Number(more.value);
     assert.deepEqual(await ended, [null, "SIGKILL"]);
     const store = await openSqliteStore(file);
     const { version, state } = await take(store, ALICE);
-    assert.ok(version >= told, `${version} is stored, ${told} was acknowledged`);
+    assert.ok(version >= notifications, `${version} is stored, ${notifications} was acknowledged`);
     assert.equal(Number.parseInt(state?.whole ?? "", 10), version);
     await store.close();
   });

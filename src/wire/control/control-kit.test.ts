@@ -41,15 +41,15 @@ export async function until(condition: () => boolean): Promise<void> {
 }
 
 /** One end of a stream: it records the received messages and the end. */
-export class Ear<In> implements ControlListener<In> {
-  readonly heard: In[] = [];
+export class TestListener<In> implements ControlListener<In> {
+  readonly received: In[] = [];
   /** Number of notifications of the end. */
   ends = 0;
   error: Error | undefined;
   readonly #ended = Promise.withResolvers<LimpetError | undefined>();
 
   message(message: In): void {
-    this.heard.push(message);
+    this.received.push(message);
   }
 
   closed(error: Error | undefined): void {
@@ -62,13 +62,13 @@ export class Ear<In> implements ControlListener<In> {
     return this.#ended.promise;
   }
 
-  async hears(count: number): Promise<readonly In[]> {
-    await until(() => this.heard.length >= count || this.ends > 0);
-    return this.heard;
+  async receives(count: number): Promise<readonly In[]> {
+    await until(() => this.received.length >= count || this.ends > 0);
+    return this.received;
   }
 }
 
-export class ServedHost extends Ear<HostMessage> {
+export class ServedHost extends TestListener<HostMessage> {
   readonly stream: ControlStream<SchedulerMessage>;
   readonly peer: Peer;
 
@@ -107,7 +107,7 @@ export class FakeScheduler implements ControlService {
     return () => void this.watchers.delete(listener);
   }
 
-  tell(list: SchedulerList): void {
+  publish(list: SchedulerList): void {
     this.list = list;
     for (const watcher of this.watchers) watcher(list);
   }
@@ -153,7 +153,7 @@ interface Setting {
   readonly service?: FakeScheduler;
   readonly security?: ClusterSecurity;
   readonly limits?: Partial<ControlLimits>;
-  readonly needs?: Partial<ControlServerDeps>;
+  readonly deps?: Partial<ControlServerDeps>;
   readonly port?: number;
 }
 
@@ -161,11 +161,11 @@ export async function openTestServer(
   t: TestContext,
   setting: Setting = {},
 ): Promise<ControlServer & { service: FakeScheduler }> {
-  const { service = new FakeScheduler(), security = NO_SECURITY, limits, needs, port = 0 } = setting;
+  const { service = new FakeScheduler(), security = NO_SECURITY, limits, deps, port = 0 } = setting;
   const testServer = await openControlServer(
     service,
     { host: "127.0.0.1", port, security },
-    { log: silentLog, meter: silentMeter, ...needs },
+    { log: silentLog, meter: silentMeter, ...deps },
     { ...CONTROL_LIMITS, ...limits },
   );
   t.after(() => testServer.close());
@@ -186,12 +186,12 @@ export function openClient(
 export async function openHost(t: TestContext, setting: Setting = {}) {
   const testServer = await openTestServer(t, setting);
   const client = openClient(t, testServer, setting);
-  const ear = new Ear<SchedulerMessage>();
-  const stream = client.report(ear);
+  const listener = new TestListener<SchedulerMessage>();
+  const stream = client.report(listener);
   stream.send(HELLO);
   const host = await testServer.service.host();
-  await host.hears(1);
-  return { testServer, service: testServer.service, client, ear, stream, host };
+  await host.receives(1);
+  return { testServer, service: testServer.service, client, ear: listener, stream, host };
 }
 
 export const hasCode =

@@ -10,7 +10,6 @@ import { silentLog } from "../../ports/log.ts";
 import { type HostReport, SchedulerReplySchema } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { writeHostMessage } from "./codec/message-codec.ts";
 import {
-  Ear,
   EMPTY_VIEW,
   FakeScheduler,
   HELLO,
@@ -18,6 +17,7 @@ import {
   openClient,
   openHost,
   type ServedHost,
+  TestListener,
   until,
 } from "./control-kit.test.ts";
 import { CONTROL_LIMITS } from "./limits.ts";
@@ -32,7 +32,7 @@ async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost
     port: witness.testServer.port,
     async unharmed(): Promise<void> {
       witness.host.stream.send({ kind: "drain" });
-      assert.deepEqual(await witness.ear.hears(1), [{ kind: "drain" }]);
+      assert.deepEqual(await witness.ear.receives(1), [{ kind: "drain" }]);
       assert.deepEqual(await witness.client.admin({ kind: "cluster" }), EMPTY_VIEW);
     },
   };
@@ -42,12 +42,12 @@ async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost
 function throwAt(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
-    let heard = "";
+    let received = "";
     socket.on("data", (chunk) => {
-      heard += chunk.toString("latin1");
+      received += chunk.toString("latin1");
     });
     socket.on("error", () => {});
-    socket.on("close", () => resolve(heard));
+    socket.on("close", () => resolve(received));
   });
 }
 
@@ -142,7 +142,7 @@ describe("peers without gRPC at the control server", () => {
 });
 
 describe("protocol violations on a host's stream", () => {
-  const says = async (t: TestContext, bytes: Buffer) => {
+  const answerTo = async (t: TestContext, bytes: Buffer) => {
     const { port, service, unharmed } = await openWitnessed(t, { limits: { lingerMs: 50 } });
     const { stream, answer } = callReport(dial(t, port));
     stream.write(bytes);
@@ -151,19 +151,19 @@ describe("protocol violations on a host's stream", () => {
     const error = await host.ended;
     assert.equal(error?.code, code);
     await unharmed();
-    return { code, grpcStatus, message, heard: host.heard };
+    return { code, grpcStatus, message, heard: host.received };
   };
   const goodbye = report({ report: { case: "goodbye", value: {} } });
 
   it("a stream whose first message is not a hello is rejected", async (t) => {
-    const { heard, message, ...status } = await says(t, goodbye);
+    const { heard, message, ...status } = await answerTo(t, goodbye);
     assert.deepEqual(status, { code: "PROTOCOL", grpcStatus: "3" });
     assert.match(message, /the first message of a host must be a hello/);
     assert.deepEqual(heard, []);
   });
 
   it("a stream with a second hello is rejected", async (t) => {
-    const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, HELLO_FRAME, goodbye]));
+    const { code, message, heard } = await answerTo(t, Buffer.concat([HELLO_FRAME, HELLO_FRAME, goodbye]));
     assert.equal(code, "PROTOCOL");
     assert.match(message, /must send one hello/);
     assert.deepEqual(heard, [HELLO]);
@@ -171,28 +171,28 @@ describe("protocol violations on a host's stream", () => {
 
   it("a message that is not protobuf, or is empty, is rejected", async (t) => {
     for (const bytes of [Buffer.from("ffffffff", "hex"), Buffer.alloc(0), Buffer.from("0a05", "hex")]) {
-      assert.equal((await says(t, Buffer.concat([HELLO_FRAME, frame(bytes)]))).code, "PROTOCOL");
+      assert.equal((await answerTo(t, Buffer.concat([HELLO_FRAME, frame(bytes)]))).code, "PROTOCOL");
     }
   });
 
   it("a message that is nested without end is rejected", async (t) => {
     // Unknown groups, a hundred thousand deep.
-    assert.equal((await says(t, frame(Buffer.alloc(100_000, 0xfb)))).code, "PROTOCOL");
+    assert.equal((await answerTo(t, frame(Buffer.alloc(100_000, 0xfb)))).code, "PROTOCOL");
   });
 
   it("a message that is too large is rejected before it has arrived", async (t) => {
-    const { code, message } = await says(t, frame(Buffer.alloc(10), 0, CONTROL_LIMITS.messageBytes + 1));
+    const { code, message } = await answerTo(t, frame(Buffer.alloc(10), 0, CONTROL_LIMITS.messageBytes + 1));
     assert.equal(code, "PROTOCOL");
     assert.match(message, /4194305 is larger/);
   });
 
   it("a compressed message is rejected", async (t) => {
-    assert.equal((await says(t, frame(Buffer.alloc(10), 1))).code, "PROTOCOL");
+    assert.equal((await answerTo(t, frame(Buffer.alloc(10), 1))).code, "PROTOCOL");
   });
 
   it("a report with an invalid type or version is rejected", async (t) => {
     const types = report({ report: { case: "types", value: { actorTypes: ["a/b"] } } });
-    assert.match((await says(t, Buffer.concat([HELLO_FRAME, types]))).message, /actor type must not contain/);
+    assert.match((await answerTo(t, Buffer.concat([HELLO_FRAME, types]))).message, /actor type must not contain/);
   });
 
   it("an invalid message about sticky actors is rejected", async (t) => {
@@ -209,8 +209,8 @@ describe("protocol violations on a host's stream", () => {
       [{ case: "stickyClaims", value: { actorType: "Cart", actorIds: ["7"], since: [1, 2] } }, /1 ids have 2/],
       [{ case: "types", value: { actorTypes: ["Cart"], sticky: { Cart: {} } } }, /has no rule/],
     ];
-    for (const [said, about] of wrong) {
-      const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, report({ report: said })]));
+    for (const [reported, about] of wrong) {
+      const { code, message, heard } = await answerTo(t, Buffer.concat([HELLO_FRAME, report({ report: reported })]));
       assert.equal(code, "PROTOCOL");
       assert.match(message, about);
       assert.deepEqual(heard, [HELLO]);
@@ -240,9 +240,9 @@ describe("protocol violations on a host's stream", () => {
 describe("slow peers at the control server", () => {
   it("a stream without a first message is closed", async (t) => {
     const { testServer, unharmed, service } = await openWitnessed(t, { limits: { firstMessageMs: 30 } });
-    const ear = new Ear<SchedulerMessage>();
-    openClient(t, testServer).report(ear);
-    assert.ok(hasCode("REQUEST_TIMEOUT", /must send a hello within 30 ms/)(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    openClient(t, testServer).report(listener);
+    assert.ok(hasCode("REQUEST_TIMEOUT", /must send a hello within 30 ms/)(await listener.ended));
     assert.ok(hasCode("REQUEST_TIMEOUT")(await service.hosts[1]!.ended));
     await unharmed();
   });
@@ -265,7 +265,7 @@ describe("slow peers at the control server", () => {
     stream.pause();
     stream.write(HELLO_FRAME);
     const host = await service.host(1);
-    await host.hears(1);
+    await host.receives(1);
     const removed = { kind: "removed", reason: "x".repeat(1_000) } as const;
     while (host.ends === 0) {
       host.stream.send(removed);
@@ -285,9 +285,9 @@ describe("stream limit of the control server", () => {
     await until(() => testServer.service.watchers.size === 1);
     const another = openClient(t, testServer).watch({ list: () => {}, closed: () => {} });
     await until(() => testServer.service.watchers.size === 2);
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("HOST_FULL", /serves 3 streams, which is the limit/)(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("HOST_FULL", /serves 3 streams, which is the limit/)(await listener.ended));
     stop();
     another();
     await until(() => testServer.service.watchers.size === 0);
@@ -300,20 +300,20 @@ describe("hosts on other machines", () => {
     const service = new FakeScheduler();
     const over = new AbortController();
     const peer = { address: "10.0.0.5", sameMachine };
-    const needs = { service, peer, over: over.signal, cut: () => {}, log: silentLog, limits: CONTROL_LIMITS };
+    const deps = { service, peer, over: over.signal, cut: () => {}, log: silentLog, limits: CONTROL_LIMITS };
     const open = Promise.withResolvers<never>();
     async function* reports(): AsyncGenerator<HostReport> {
       yield writeHostMessage({ ...HELLO, address } as HostMessage);
       await open.promise;
     }
-    const stream = new HostStream(needs);
+    const stream = new HostStream(deps);
     const replies = stream.serve(reports())[Symbol.asyncIterator]();
     const host = service.hosts[0] as ServedHost;
-    await host.hears(1);
-    const [{ ends, error, heard }] = [host];
+    await host.receives(1);
+    const [{ ends, error, received }] = [host];
     if (ends > 0) await assert.rejects(replies.next(), /set cluster.host/);
     over.abort();
-    return { error, heard: heard.length };
+    return { error, heard: received.length };
   };
 
   it("a host on another machine is rejected when it announces a loopback address", async () => {
@@ -353,9 +353,9 @@ describe("a control client in front of a server that is not a scheduler", () => 
   it("a control client reports a server that never answers", async (t) => {
     const client = openClient(t, await listen(t, ""), { limits: { connectMs: 30 } });
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE", /no answer within 30 ms/));
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("UNREACHABLE", /no answer within 30 ms/)(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE", /no answer within 30 ms/)(await listener.ended));
   });
 
   it("a control client reports invalid answers", async (t) => {
@@ -373,10 +373,10 @@ describe("a control client in front of a server that is not a scheduler", () => 
     ];
     for (const [what, answer, code] of answers) {
       const client = openClient(t, await openRawServer(t, answer));
-      const ear = new Ear<SchedulerMessage>();
-      client.report(ear).send(HELLO);
-      assert.match(String((await ear.ended)?.code), code, what);
-      assert.deepEqual(ear.heard, [], what);
+      const listener = new TestListener<SchedulerMessage>();
+      client.report(listener).send(HELLO);
+      assert.match(String((await listener.ended)?.code), code, what);
+      assert.deepEqual(listener.received, [], what);
       await assert.rejects(client.admin({ kind: "cluster" }), what);
       await client.close();
     }
@@ -397,32 +397,32 @@ describe("a control client in front of a server that is not a scheduler", () => 
         stream.respond({ ":status": 200, "content-type": "application/grpc" });
         stream.write(frame(bytes));
       });
-      const ear = new Ear<SchedulerMessage>();
-      openClient(t, raw).report(ear).send(HELLO);
-      const error = await ear.ended;
+      const listener = new TestListener<SchedulerMessage>();
+      openClient(t, raw).report(listener).send(HELLO);
+      const error = await listener.ended;
       assert.ok(hasCode("PROTOCOL", about)(error), String(error));
-      assert.deepEqual(ear.heard, []);
+      assert.deepEqual(listener.received, []);
     }
   });
 
   it("a control client gives up on a scheduler that does not read", async (t) => {
     const raw = await openRawServer(t, (stream) => stream.pause());
-    const ear = new Ear<SchedulerMessage>();
-    const stream = openClient(t, raw, { limits: { queue: 50 } }).report(ear);
+    const listener = new TestListener<SchedulerMessage>();
+    const stream = openClient(t, raw, { limits: { queue: 50 } }).report(listener);
     stream.send({ ...HELLO, types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
-    while (ear.ends === 0) {
+    while (listener.ends === 0) {
       stream.send({ kind: "types", types: ["T".repeat(100)] });
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert.ok(hasCode("LINK_FULL")(await ear.ended));
+    assert.ok(hasCode("LINK_FULL")(await listener.ended));
   });
 
   it("a control client does not send a message that is too large, and reports it", async (t) => {
-    const { stream, ear, host } = await openHost(t, { limits: { messageBytes: 10_000 } });
+    const { stream, ear: listener, host } = await openHost(t, { limits: { messageBytes: 10_000 } });
     stream.send({ kind: "types", types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
-    assert.ok(hasCode("PROTOCOL")(await ear.ended));
+    assert.ok(hasCode("PROTOCOL")(await listener.ended));
     // The scheduler sees a stream that was reset or one that ended, depending on timing.
     await host.ended;
-    assert.ok(host.heard.every(({ kind }) => kind !== "types"));
+    assert.ok(host.received.every(({ kind }) => kind !== "types"));
   });
 });

@@ -36,7 +36,7 @@ describe("control server with a plain gRPC client", () => {
     const renew = report({ report: { case: "renew", value: { sequence: 1n, actors: 2n } } });
     for (const byte of Buffer.concat([HELLO_FRAME, renew])) stream.write(Buffer.from([byte]));
     const host = await testServer.service.host();
-    assert.deepEqual(await host.hears(2), [HELLO, { kind: "renew", sequence: 1, actors: 2 }]);
+    assert.deepEqual(await host.receives(2), [HELLO, { kind: "renew", sequence: 1, actors: 2 }]);
     host.stream.send({ kind: "welcome", term: 3, leaseMs: 4_000 });
     host.stream.send({ kind: "renewed", sequence: 1 });
     stream.end();
@@ -62,7 +62,7 @@ describe("control server with a plain gRPC client", () => {
       hello.report.value.readsSameHostsAs = readsSameHostsAs;
       stream.write(frame(toBinary(proto.HostReportSchema, hello)));
       const host = await testServer.service.host();
-      await host.hears(1);
+      await host.receives(1);
       host.stream.send({ ...about, types: [], tables, replicationFactor: 10 });
       stream.end();
       const { messages } = await answer;
@@ -79,7 +79,7 @@ describe("control server with a plain gRPC client", () => {
     const { stream, answer } = call(dial(t, testServer.port), `${SERVICE}/WatchHosts`);
     stream.end(frame(new Uint8Array()));
     await new Promise((resolve) => stream.once("data", resolve));
-    testServer.service.tell({ term: 2, hosts: [] });
+    testServer.service.publish({ term: 2, hosts: [] });
     await new Promise((resolve) => stream.once("data", resolve));
     await testServer.close();
     const { grpcStatus, code, messages } = await answer;

@@ -6,7 +6,6 @@ import { connect as connectTls } from "node:tls";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { type ClusterSecurity, clientTls, NO_SECURITY } from "../cluster-security.ts";
 import {
-  Ear,
   EMPTY_VIEW,
   HELLO,
   hasCode,
@@ -14,6 +13,7 @@ import {
   openHost,
   openTestServer,
   rememberingLog,
+  TestListener,
   until,
 } from "./control-kit.test.ts";
 
@@ -23,23 +23,23 @@ const BOTH: ClusterSecurity = { keys: [...NEW.keys, ...OLD.keys] };
 
 describe("control server with a cluster key", () => {
   it("a client with the cluster key is served", async (t) => {
-    const { client, host, ear } = await openHost(t, { security: OLD });
+    const { client, host, ear: listener } = await openHost(t, { security: OLD });
     host.stream.send({ kind: "drain" });
-    assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
+    assert.deepEqual(await listener.receives(1), [{ kind: "drain" }]);
     assert.deepEqual(await client.admin({ kind: "cluster" }), EMPTY_VIEW);
   });
 
   it("a client with another cluster key is rejected, and both sides learn the reason", async (t) => {
     const { log, lines } = rememberingLog();
-    const testServer = await openTestServer(t, { security: OLD, needs: { log } });
+    const testServer = await openTestServer(t, { security: OLD, deps: { log } });
     const client = openClient(t, testServer, { security: NEW });
     await assert.rejects(
       client.admin({ kind: "cluster" }),
       hasCode("UNAUTHENTICATED", /has another cluster key, or none/),
     );
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("UNAUTHENTICATED")(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("UNAUTHENTICATED")(await listener.ended));
     await until(() => lines.filter(({ event }) => event === "control.refused").length === 1);
     assert.equal(testServer.service.hosts.length, 0);
     assert.ok(!JSON.stringify(lines).includes(OLD.keys[0]!));
@@ -59,9 +59,9 @@ describe("control server with a cluster key", () => {
       client.admin({ kind: "cluster" }),
       hasCode("UNREACHABLE", /requires a cluster key that this process lacks/),
     );
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("UNREACHABLE")(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE")(await listener.ended));
   });
 
   it("a control server with a key survives random bytes and a peer without HTTP/2", async (t) => {

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { describe, it } from "node:test";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { Ear, HELLO, hasCode, openClient, openProxy, openTestServer, until } from "./control-kit.test.ts";
+import { HELLO, hasCode, openClient, openProxy, openTestServer, TestListener, until } from "./control-kit.test.ts";
 import { CONTROL_LIMITS } from "./limits.ts";
 
 const KEYED: ClusterSecurity = { keys: ["a key of a cluster in a test"] };
@@ -19,26 +19,26 @@ describe("dead connection", () => {
     it(`a dead connection is detected by both ends ${how}`, async (t) => {
       const testServer = await openTestServer(t, { security, limits: quick });
       const between = await openProxy(t, testServer.port);
-      const ear = new Ear<SchedulerMessage>();
-      openClient(t, between, { security, limits: quick }).report(ear).send(HELLO);
+      const listener = new TestListener<SchedulerMessage>();
+      openClient(t, between, { security, limits: quick }).report(listener).send(HELLO);
       const host = await testServer.service.host();
-      await host.hears(1);
+      await host.receives(1);
       between.freeze();
-      assert.ok(hasCode("UNREACHABLE", /no longer answers/)(await ear.ended));
+      assert.ok(hasCode("UNREACHABLE", /no longer answers/)(await listener.ended));
       assert.ok(hasCode("UNREACHABLE")(await host.ended));
     });
 
     it(`a connection without messages is not taken for dead ${how}`, async (t) => {
       const testServer = await openTestServer(t, { security, limits: quick });
       const between = await openProxy(t, testServer.port);
-      const ear = new Ear<SchedulerMessage>();
-      openClient(t, between, { security, limits: quick }).report(ear).send(HELLO);
+      const listener = new TestListener<SchedulerMessage>();
+      openClient(t, between, { security, limits: quick }).report(listener).send(HELLO);
       const host = await testServer.service.host();
-      await host.hears(1);
+      await host.receives(1);
       // More than twice the time in which silence is detected.
       await new Promise((resolve) => setTimeout(resolve, 300));
       host.stream.send({ kind: "drain" });
-      assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
+      assert.deepEqual(await listener.receives(1), [{ kind: "drain" }]);
     });
   }
 

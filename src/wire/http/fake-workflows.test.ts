@@ -3,7 +3,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type {
   EventPage,
   RunName,
-  StartWish,
+  StartRequest,
   WorkerOverview,
   WorkflowAdmin,
   WorkflowCounts,
@@ -59,9 +59,9 @@ export class FakeWorkflows implements WorkflowAdmin {
     return { now: this.now, ...this.counts, ...this.overview };
   }
 
-  async start(wish: StartWish) {
-    this.#steer("start", wish);
-    return { workflowId: wish.id ?? "made-up", runId: "run-1" };
+  async start(request: StartRequest) {
+    this.#steer("start", request);
+    return { workflowId: request.id ?? "made-up", runId: "run-1" };
   }
 
   async signal(name: RunName, signal: string, input: unknown): Promise<void> {

@@ -26,7 +26,7 @@ const SIDE: RouteGroup = {
 
 test("an injected group has its own names, limits, error bodies and labels", async (t) => {
   const { meter, counts } = countingMeter();
-  const { url } = await openTestServer(t, new FakeHost(), { needs: { meter, routes: [SIDE] } });
+  const { url } = await openTestServer(t, new FakeHost(), { deps: { meter, routes: [SIDE] } });
   const send = async (verb: string, path: string, body?: string) => {
     const response = await fetch(url + path, { method: verb, ...(body === undefined ? {} : { body }) });
     return [response.status, await response.json()];

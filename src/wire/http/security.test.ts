@@ -142,7 +142,7 @@ test("a token is never logged", async (t) => {
   };
   const { url } = await openTestServer(t, undefined, {
     settings: { tokens: ["s3cr3t"] },
-    needs: { log, renderMetrics },
+    deps: { log, renderMetrics },
   });
   await get(url, { authorization: "Bearer s3cr3t" }, "/metrics");
   await get(url, { authorization: "Bearer s3cr3t-not" });

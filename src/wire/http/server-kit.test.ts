@@ -84,8 +84,8 @@ export class FakeReminders implements ReminderAdmin {
   dead: DeadReminderSummary[] = [];
   counts = { all: 0, overdue: 0, dead: 0 };
 
-  async set(name: ReminderName, wish: NewReminder): Promise<boolean> {
-    this.asked.push(["set", name, wish]);
+  async set(name: ReminderName, reminder: NewReminder): Promise<boolean> {
+    this.asked.push(["set", name, reminder]);
     return this.isSet;
   }
 
@@ -249,12 +249,12 @@ const NO_SHARDS: Omit<ShardsView, "type"> = {
 export async function openTestServer(
   t: TestContext,
   host: ServerHost = new FakeHost(),
-  more: { settings?: Partial<HttpServerSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
+  more: { settings?: Partial<HttpServerSettings>; deps?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
 ) {
   const server = await openHttpServer(
     host,
     { host: "127.0.0.1", port: 0, tokens: [], ...more.settings },
-    { meter: silentMeter, renderMetrics: () => "", log: silentLog, ...more.needs },
+    { meter: silentMeter, renderMetrics: () => "", log: silentLog, ...more.deps },
     { ...HTTP_LIMITS, ...more.limits },
   );
   t.after(() => server.close());

@@ -294,7 +294,7 @@ test("an actor is explained by its names", async (t) => {
 
 test("metrics are rendered by the host, and the server counts its own requests", async (t) => {
   const { meter, counts } = countingMeter();
-  const { url } = await openTestServer(t, undefined, { needs: { meter, renderMetrics: () => "x_total 1\n" } });
+  const { url } = await openTestServer(t, undefined, { deps: { meter, renderMetrics: () => "x_total 1\n" } });
   await fetch(`${url}/v1.0/actors/Cart/alice/method/echo`);
   await fetch(`${url}/nowhere`);
   const response = await fetch(`${url}/metrics`);
@@ -317,7 +317,7 @@ test("an internal error of the host is logged, and its details are not sent to c
   const renderMetrics = () => {
     throw broken;
   };
-  const { url } = await openTestServer(t, undefined, { needs: { renderMetrics, log } });
+  const { url } = await openTestServer(t, undefined, { deps: { renderMetrics, log } });
   const response = await fetch(`${url}/metrics`);
   assert.equal(response.status, 500);
   const text = await response.text();

@@ -15,7 +15,7 @@ import { LinkOutbox, type OutgoingFrame } from "./outbox.ts";
 /** The owner of a connection: the calling side or the serving side. */
 export interface LinkConnectionDeps {
   /** Calls without a final answer. */
-  readonly underWay: number;
+  readonly inProgress: number;
   /** The connection stops reading while more bytes than this wait to be sent. */
   readonly unsentBytes: number;
   /** The peer has sent its hello, and messages may be sent. */
@@ -49,7 +49,7 @@ export class LinkConnection implements FrameSink {
   #flushing = false;
   /** The socket is full. */
   #blocked = false;
-  #heard = true;
+  #hasReceived = true;
   #quietChecks = 0;
   #owingChecks = 0;
   #pinged = false;
@@ -96,7 +96,7 @@ export class LinkConnection implements FrameSink {
     return this.#state === "open" && !this.#blocked;
   }
 
-  say(item: OutgoingFrame): void {
+  send(item: OutgoingFrame): void {
     this.outbox.push(item);
     if (!this.isReady) return;
     // Gives the peer work while this process continues.
@@ -104,7 +104,7 @@ export class LinkConnection implements FrameSink {
     else if (!this.#flushing) this.#flushSoon();
   }
 
-  sayBye(): void {
+  sendBye(): void {
     this.#sign(this.#bye);
   }
 
@@ -158,7 +158,7 @@ export class LinkConnection implements FrameSink {
   }
 
   #read(piece: Buffer): void {
-    this.#heard = true;
+    this.#hasReceived = true;
     try {
       this.#frames.push(piece, this);
     } catch (error) {
@@ -199,7 +199,7 @@ export class LinkConnection implements FrameSink {
   }
 
   #drained(): void {
-    this.#heard = true;
+    this.#hasReceived = true;
     this.#blocked = false;
     this.flush();
   }
@@ -211,15 +211,15 @@ export class LinkConnection implements FrameSink {
   #sign(sign: Sign): void {
     if (sign.waits) return;
     sign.waits = true;
-    this.say(sign);
+    this.send(sign);
   }
 
   /**
    * A peer that owes an answer and sends nothing is gone, even when the operating system reports no close.
    */
   #check(): void {
-    if (this.#heard) {
-      this.#heard = false;
+    if (this.#hasReceived) {
+      this.#hasReceived = false;
       this.#pinged = false;
       this.#quietChecks = 0;
       this.#owingChecks = 0;
@@ -227,7 +227,7 @@ export class LinkConnection implements FrameSink {
     }
     if (this.#state !== "open") return;
     const { silentChecks, idleChecks } = this.#limits;
-    const owes = this.#deps.underWay > 0 || this.#blocked || this.#pinged;
+    const owes = this.#deps.inProgress > 0 || this.#blocked || this.#pinged;
     if (owes && ++this.#owingChecks > silentChecks) {
       this.fail(hungUp("it has been silent for too long"));
     } else if ((owes || ++this.#quietChecks >= idleChecks) && !this.#pinged) {

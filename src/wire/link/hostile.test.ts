@@ -99,12 +99,12 @@ for (const [what, bytes] of Object.entries(BAD_FRAMES)) {
 
 /** Asserts one log line without any of the sent bytes, and a server that serves other peers. */
 async function assertRefused(pair: Pair): Promise<void> {
-  await until("it is in the log", () => pair.doorLog.of("link.refused").length > 0);
+  await until("it is in the log", () => pair.serverLog.of("link.refused").length > 0);
   assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
-  const lines = pair.doorLog.of("link.refused");
+  const lines = pair.serverLog.of("link.refused");
   assert.equal(lines.length, 1);
   assert.ok(!JSON.stringify(lines).includes(SECRET));
-  assert.deepEqual(pair.doorLog.of("link.failed"), []);
+  assert.deepEqual(pair.serverLog.of("link.failed"), []);
 }
 
 test("a hello that never ends is cut off in time, even while bytes keep arriving", async () => {
@@ -139,7 +139,7 @@ test("random bytes only close their own connection", async () => {
     assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
   });
   await fc.assert(property, { numRuns: 300 });
-  assert.deepEqual(pair.doorLog.of("link.failed"), []);
+  assert.deepEqual(pair.serverLog.of("link.failed"), []);
 });
 
 test("a flood of calls is served up to the limit of one connection, and others are not disturbed", async () => {

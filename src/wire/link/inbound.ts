@@ -39,7 +39,7 @@ export class Inbound implements LinkConnectionDeps, Server {
   readonly #peer: string;
   readonly #connection: LinkConnection;
   readonly #calls: ServedCalls<ServedCall>;
-  #arrived = 0;
+  #uncounted = 0;
   readonly unsentBytes: number;
   readonly resultBytes: number;
 
@@ -58,13 +58,13 @@ export class Inbound implements LinkConnectionDeps, Server {
     this.#connection.start("serves");
   }
 
-  get underWay(): number {
+  get inProgress(): number {
     return this.#calls.size;
   }
 
   /** Asks the caller to leave. A connection without a hello is closed instead. */
   leave(): void {
-    if (this.#connection.isOpen) this.#connection.sayBye();
+    if (this.#connection.isOpen) this.#connection.sendBye();
     else this.close();
   }
 
@@ -83,14 +83,14 @@ export class Inbound implements LinkConnectionDeps, Server {
   }
 
   wasRead(): void {
-    if (this.#arrived === 0) return;
-    this.#shares.calls.add(this.#arrived);
-    this.#arrived = 0;
+    if (this.#uncounted === 0) return;
+    this.#shares.calls.add(this.#uncounted);
+    this.#uncounted = 0;
   }
 
   answered(call: ServedCall): void {
     this.#calls.remove(call.number);
-    this.#connection.say(call);
+    this.#connection.send(call);
     if (this.#calls.size === 0) this.#shares.onIdle();
   }
 
@@ -117,7 +117,7 @@ export class Inbound implements LinkConnectionDeps, Server {
     if (!(timeoutMs >= 0)) throw broken("a call has an invalid timeout");
     const served = new ServedCall(this, number);
     if (!this.#calls.put(number, served)) throw broken("the number of a call is invalid or in use");
-    this.#arrived++;
+    this.#uncounted++;
     this.#serve({ namespace: this.#namespace, type, id, method, args, timeoutMs, hops, passOn, causes }, served);
   }
 
@@ -129,7 +129,7 @@ export class Inbound implements LinkConnectionDeps, Server {
       return;
     }
     try {
-      served.underWay(service.serve(call, served, this));
+      served.onCancel(service.serve(call, served, this));
     } catch (error) {
       log.error("link.failed", { err: error });
       served.error(new LimpetError("INVARIANT", "internal error in the host; see its log"));

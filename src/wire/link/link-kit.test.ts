@@ -67,7 +67,7 @@ export type Outcome = readonly [how: keyof RemoteCaller, what: unknown];
 
 /** Records its outcomes, of which there should be one. */
 export class Caller implements RemoteCaller {
-  readonly heard: Outcome[] = [];
+  readonly outcomes: Outcome[] = [];
   readonly #first = Promise.withResolvers<Outcome>();
 
   get outcome(): Promise<Outcome> {
@@ -75,27 +75,27 @@ export class Caller implements RemoteCaller {
   }
 
   value(result: unknown): void {
-    this.#hear("value", result);
+    this.#record("value", result);
   }
 
   error(error: unknown): void {
-    this.#hear("error", error);
+    this.#record("error", error);
   }
 
-  notOwner(belief: Ownership): void {
-    this.#hear("notOwner", belief);
+  notOwner(ownership: Ownership): void {
+    this.#record("notOwner", ownership);
   }
 
   unsent(error: Error): void {
-    this.#hear("unsent", error);
+    this.#record("unsent", error);
   }
 
   lost(error: Error): void {
-    this.#hear("lost", error);
+    this.#record("lost", error);
   }
 
-  #hear(how: keyof RemoteCaller, what: unknown): void {
-    this.heard.push([how, what]);
+  #record(how: keyof RemoteCaller, what: unknown): void {
+    this.outcomes.push([how, what]);
     this.#first.resolve([how, what]);
   }
 }
@@ -122,24 +122,24 @@ export class Pair implements AsyncDisposable {
   readonly service: Service;
   readonly testServer: LinkServer;
   readonly links: Links;
-  readonly doorLog: Lines;
+  readonly serverLog: Lines;
   readonly linksLog: Lines;
 
-  private constructor(service: Service, testServer: LinkServer, links: Links, doorLog: Lines, linksLog: Lines) {
+  private constructor(service: Service, testServer: LinkServer, links: Links, serverLog: Lines, linksLog: Lines) {
     this.service = service;
     this.testServer = testServer;
     this.links = links;
-    this.doorLog = doorLog;
+    this.serverLog = serverLog;
     this.linksLog = linksLog;
   }
 
   static async open(service: Service, { limits = {}, security = NO_SECURITY }: PairOptions = {}): Promise<Pair> {
     const all = { ...LINK_LIMITS, ...limits };
-    const [doorLog, linksLog] = [new Lines(), new Lines()];
+    const [serverLog, linksLog] = [new Lines(), new Lines()];
     const listen = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security };
-    const testServer = await openLinkServer(service, listen, { log: doorLog }, all);
+    const testServer = await openLinkServer(service, listen, { log: serverLog }, all);
     const links = openLinks({ address: "127.0.0.1:1", namespace: NAMESPACE, security, log: linksLog }, all);
-    return new Pair(service, testServer, links, doorLog, linksLog);
+    return new Pair(service, testServer, links, serverLog, linksLog);
   }
 
   ask(args: readonly unknown[] = [], more: Partial<RemoteCall> = {}): Promise<Outcome> {

@@ -103,7 +103,7 @@ test("a service that throws answers with an error, and the connection stays open
   const [how, what] = await pair.ask(["secret"]);
   assert.equal(how, "error");
   assert.ok(isLimpetError(what, "INVARIANT"));
-  assert.equal(pair.doorLog.of("link.failed").length, 1);
+  assert.equal(pair.serverLog.of("link.failed").length, 1);
   pair.service.respond = (_, answer) => answer.value("fine");
   assert.deepEqual(await pair.ask(), ["value", "fine"]);
 });
@@ -212,7 +212,7 @@ test("an argument that cannot be encoded is an error that the caller gets after 
   await using pair = await Pair.open(echo());
   const caller = new Caller();
   pair.links.call(pair.testServer.address, callOf([() => {}]), caller);
-  assert.deepEqual(caller.heard, []);
+  assert.deepEqual(caller.outcomes, []);
   const [how, what] = await caller.outcome;
   assert.equal(how, "error");
   assert.ok(isLimpetError(what, "ARGUMENT_INVALID"));
@@ -239,7 +239,7 @@ test("a call that is cancelled before it is sent never arrives", async () => {
     pair.service.served.map(({ call }) => call.args[0]),
     ["sent", "sent"],
   );
-  assert.deepEqual(caller.heard, []);
+  assert.deepEqual(caller.outcomes, []);
 });
 
 test("a call that is cancelled later is cancelled once at the other host, and its caller gets no outcome", async () => {
@@ -254,7 +254,7 @@ test("a call that is cancelled later is cancelled once at the other host, and it
   cancel();
   service.respond = (_, answer) => answer.value("next");
   assert.deepEqual(await pair.ask(), ["value", "next"]);
-  assert.deepEqual(caller.heard, []);
+  assert.deepEqual(caller.outcomes, []);
   assert.equal(service.served[0]!.cancels, 1);
 });
 
@@ -268,7 +268,7 @@ test("an answer that crosses a cancellation is dropped and never reaches another
     const cancel = pair.links.call(pair.testServer.address, callOf([`cancelled ${round}`]), caller);
     // The call is in the socket, and its answer is in flight when it is cancelled.
     await new Promise((resolve) => setImmediate(resolve));
-    if (caller.heard.length > 0) continue;
+    if (caller.outcomes.length > 0) continue;
     cancel();
     const outcomes = await Promise.all([pair.ask([round]), pair.ask([`${round}`])]);
     assert.deepEqual(outcomes, [
@@ -276,7 +276,7 @@ test("an answer that crosses a cancellation is dropped and never reaches another
       ["value", `${round}`],
     ]);
   }
-  for (const { heard } of cancelled) assert.ok(heard.length <= 1);
+  for (const { outcomes } of cancelled) assert.ok(outcomes.length <= 1);
 });
 
 test("calls above the waiting limit are rejected, and waiting calls are not harmed", async () => {

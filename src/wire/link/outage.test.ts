@@ -59,7 +59,7 @@ test("a link retries after the pause, and a host that came back is called normal
   await using links = linksWith({ pauseMs: 1, longestPauseMs: 4 });
   const address = await nowhere();
   for (let i = 0; i < 10; i++) assertUnreachable(await ask(links, address));
-  await using _door = await openTestServer(echo(), { port: portOf(address) });
+  await using _server = await openTestServer(echo(), { port: portOf(address) });
   await until("it answers", async () => (await ask(links, address, ["back"]))[0] === "value");
   await links.close();
 });
@@ -72,12 +72,12 @@ test("a text that is not an address is unreachable", async () => {
 });
 
 test("a peer of another namespace is rejected on both sides before a call is sent", async () => {
-  const [doorLog, log] = [new Lines(), new Lines()];
+  const [serverLog, log] = [new Lines(), new Lines()];
   const service = echo();
-  await using testServer = await openTestServer(service, { namespace: "other" }, { log: doorLog });
+  await using testServer = await openTestServer(service, { namespace: "other" }, { log: serverLog });
   await using links = linksWith({}, log);
   assertUnreachable(await ask(links, testServer.address), /namespace "other"; this host belongs to "default"/);
-  await until("the door refused it as well", () => doorLog.of("link.refused").length === 1);
+  await until("the door refused it as well", () => serverLog.of("link.refused").length === 1);
   assert.equal(log.of("link.refused").length, 1);
   assert.equal(service.served.length, 0);
 });
@@ -177,8 +177,8 @@ test("each call gets one outcome wherever the connection is cut, and the host se
   assert.equal(new Set(served).size, served.length, "a call was served twice");
   const counts = { value: 0, unsent: 0, lost: 0, error: 0, notOwner: 0 };
   for (const { name, caller } of callers) {
-    assert.equal(caller.heard.length, 1);
-    const [how, what] = caller.heard[0]!;
+    assert.equal(caller.outcomes.length, 1);
+    const [how, what] = caller.outcomes[0]!;
     counts[how]++;
     if (how === "value") assert.equal(what, name);
     if (how === "unsent") assert.ok(!served.includes(name), "an unsent call was served");
@@ -267,5 +267,5 @@ test("a link that is released while it connects still sends its waiting calls", 
   pair.links.retain(new Set());
   cancel();
   assert.deepEqual(await asked, ["value", "waited"]);
-  assert.deepEqual(caller.heard, []);
+  assert.deepEqual(caller.outcomes, []);
 });

@@ -69,7 +69,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     this.#connection = new LinkConnection(this.#connecting.socket, own, limits, this);
   }
 
-  get underWay(): number {
+  get inProgress(): number {
     return this.#sent.size;
   }
 
@@ -95,7 +95,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     const outgoing = new OutgoingCall(this, call, args, caller, connection.isReady ? 0 : performance.now());
     if (pending === 0) this.#connecting.socket.ref();
     this.#waiting++;
-    connection.say(outgoing);
+    connection.send(outgoing);
     return () => this.#cancel(outgoing);
   }
 
@@ -119,7 +119,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     this.#waiting--;
     const why = `the call timed out while it waited for a connection to ${this.#address}`;
     queueMicrotask(() => {
-      call.hear("unsent", new LimpetError("CALL_TIMEOUT", why));
+      call.settle("unsent", new LimpetError("CALL_TIMEOUT", why));
       this.#settle();
     });
   }
@@ -133,7 +133,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       this.#isProven = true;
       this.#owner.proven();
     }
-    if (kind === FRAME_KIND.bye && fields === 1) this.#told();
+    if (kind === FRAME_KIND.bye && fields === 1) this.#peerStopping();
     else this.#answered(kind, fields, reader);
   }
 
@@ -150,11 +150,11 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     for (const call of waiting) {
       if (!(call instanceof OutgoingCall)) continue;
       const why = isNamed ? message : `${this.#address} cannot be reached: ${message}`;
-      call.hear("unsent", new LimpetError(code === "STOPPING" ? code : "UNREACHABLE", why, { cause: reason }));
+      call.settle("unsent", new LimpetError(code === "STOPPING" ? code : "UNREACHABLE", why, { cause: reason }));
     }
     for (const call of sent) {
       const why = `the connection to ${this.#address} was lost before the answer: ${message}`;
-      call.hear("lost", new LimpetError("ANSWER_LOST", why, { cause: reason }));
+      call.settle("lost", new LimpetError("ANSWER_LOST", why, { cause: reason }));
     }
   }
 
@@ -172,7 +172,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     call.state = "over";
     if (state === "sent") {
       // The number stays in use until the final answer of the peer.
-      this.#connection.say(new CancelMessage(call.number));
+      this.#connection.send(new CancelMessage(call.number));
     } else if (state === "waiting") {
       this.#waiting--;
       this.#connection.outbox.takeOut(call);
@@ -194,21 +194,21 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       case FRAME_KIND.value: {
         const result = fields === 2 ? undefined : reader.primitive();
         this.#sent.remove(number);
-        call.hearValue(result);
+        call.resolve(result);
         break;
       }
       case FRAME_KIND.text: {
         const text = reader.text();
         const result = call.state === "over" ? undefined : decodeText(text);
         this.#sent.remove(number);
-        call.hearValue(result);
+        call.resolve(result);
         break;
       }
       case FRAME_KIND.error: {
         const error = deserializeError(JSON.parse(reader.text()));
         if (error === undefined) throw broken("it sent an invalid error");
         this.#sent.remove(number);
-        call.hear("error", error);
+        call.settle("error", error);
         break;
       }
       case FRAME_KIND.notOwner: {
@@ -216,7 +216,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
         const version = reader.number();
         const owner = reader.textOrNil();
         this.#sent.remove(number);
-        call.hear("notOwner", { term, version, owner });
+        call.settle("notOwner", { term, version, owner });
         break;
       }
       case FRAME_KIND.givenUp:
@@ -230,14 +230,14 @@ export class Outbound implements LinkConnectionDeps, Carrier {
   }
 
   /** The peer is stopping. Unsent calls may go to another host. */
-  #told(): void {
+  #peerStopping(): void {
     const waiting = this.#connection.outbox.takeAll();
-    for (const item of waiting) if (!(item instanceof OutgoingCall)) this.#connection.say(item);
+    for (const item of waiting) if (!(item instanceof OutgoingCall)) this.#connection.send(item);
     this.#waiting = 0;
     this.leave();
     const why = `the host at ${this.#address} is stopping`;
     for (const item of waiting) {
-      if (item instanceof OutgoingCall) item.hear("unsent", new LimpetError("STOPPING", why));
+      if (item instanceof OutgoingCall) item.settle("unsent", new LimpetError("STOPPING", why));
     }
   }
 

@@ -78,7 +78,7 @@ export class OutgoingCall implements OutgoingFrame {
     writeCauses(writer, causes);
   }
 
-  hearValue(result: unknown): void {
+  resolve(result: unknown): void {
     if (this.#isOver()) return;
     try {
       this.#caller.value(result);
@@ -88,9 +88,9 @@ export class OutgoingCall implements OutgoingFrame {
   }
 
   /** Reports any other outcome to the caller. */
-  hear<How extends Outcome>(how: How, what: Parameters<RemoteCaller[How]>[0]): void {
+  settle<How extends Outcome>(how: How, what: Parameters<RemoteCaller[How]>[0]): void {
     if (this.#isOver()) return;
-    tell(this.#caller, how, what, this.#carrier.log);
+    notifyCaller(this.#caller, how, what, this.#carrier.log);
   }
 
   /** Returns whether the call was over before, and marks it as over. */
@@ -104,7 +104,7 @@ export class OutgoingCall implements OutgoingFrame {
 type Outcome = Exclude<keyof RemoteCaller, "value">;
 
 /** A caller must not throw; an exception affects no other call. */
-function tell<How extends Outcome>(
+function notifyCaller<How extends Outcome>(
   caller: RemoteCaller,
   how: How,
   what: Parameters<RemoteCaller[How]>[0],
@@ -121,7 +121,7 @@ function tell<How extends Outcome>(
 export function refuseCall(how: "unsent" | "error", caller: RemoteCaller, why: LimpetError, log: Log): () => void {
   let waits = true;
   queueMicrotask(() => {
-    if (waits) tell(caller, how, why, log);
+    if (waits) notifyCaller(caller, how, why, log);
   });
   return () => {
     waits = false;

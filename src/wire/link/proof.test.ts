@@ -35,7 +35,7 @@ test("a process without the secret, with another one, or with a key calls no act
   ];
   for (const security of strangers) await refusal(pair.testServer.address, security);
   assert.equal(pair.service.served.length, 0);
-  assert.ok(pair.doorLog.of("link.refused").length > 0);
+  assert.ok(pair.serverLog.of("link.refused").length > 0);
   assert.deepEqual(await pair.ask(["still"]), ["value", "still"]);
 });
 

@@ -43,15 +43,15 @@ test("a peer with a different or missing cluster key is rejected before any call
   await using pair = await Pair.open(echo(), secured);
   await using open = await Pair.open(echo());
   const cases = [
-    { keys: [OTHER], address: pair.testServer.address, says: /another cluster key/ },
-    { keys: [], address: pair.testServer.address, says: /cannot be reached|closed the connection/ },
-    { keys: [KEY], address: open.testServer.address, says: /without TLS|cannot be reached|another cluster key/ },
+    { keys: [OTHER], address: pair.testServer.address, matches: /another cluster key/ },
+    { keys: [], address: pair.testServer.address, matches: /cannot be reached|closed the connection/ },
+    { keys: [KEY], address: open.testServer.address, matches: /without TLS|cannot be reached|another cluster key/ },
   ];
-  for (const { keys, address, says } of cases) {
+  for (const { keys, address, matches } of cases) {
     const links = openLinks({ address: "", namespace: NAMESPACE, security: { keys }, log: new Lines() });
     const outcome = await ask(links, address);
     assertUnreachable(outcome);
-    assert.match((outcome[1] as Error).message, says);
+    assert.match((outcome[1] as Error).message, matches);
     await links.close();
   }
   assert.equal(pair.service.served.length + open.service.served.length, 0);

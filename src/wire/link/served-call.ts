@@ -26,7 +26,7 @@ export class ServedCall implements RemoteAnswer, OutgoingFrame {
   #isOver = false;
   #kind = 0;
   #payload: Primitive | undefined;
-  #belief: Ownership | undefined;
+  #ownership: Ownership | undefined;
   bytes = ENVELOPE;
 
   constructor(server: Server, number: number) {
@@ -36,25 +36,25 @@ export class ServedCall implements RemoteAnswer, OutgoingFrame {
 
   value(result: unknown): void {
     if (this.#isOver) return;
-    if (result === undefined || isPrimitive(result)) this.#say(FRAME_KIND.value, result);
+    if (result === undefined || isPrimitive(result)) this.#respond(FRAME_KIND.value, result);
     else this.#encode(result);
   }
 
   error(error: unknown): void {
     if (this.#isOver) return;
     const text = JSON.stringify(serializeError(error));
-    if (fitsFrame(text, this.#server.resultBytes)) this.#say(FRAME_KIND.error, text);
+    if (fitsFrame(text, this.#server.resultBytes)) this.#respond(FRAME_KIND.error, text);
     else this.error(new LimpetError("RESULT_INVALID", `the error is larger than ${this.#server.resultBytes} bytes`));
   }
 
-  notOwner(belief: Ownership): void {
+  notOwner(ownership: Ownership): void {
     if (this.#isOver) return;
-    this.#belief = belief;
-    this.#say(FRAME_KIND.notOwner, undefined);
+    this.#ownership = ownership;
+    this.#respond(FRAME_KIND.notOwner, undefined);
   }
 
   /** Registers the cancellation to run when the caller no longer waits. */
-  underWay(cancel: Cancel): void {
+  onCancel(cancel: Cancel): void {
     if (!this.#isOver) this.#cancel = cancel;
     // The call was cancelled while it began.
     else if (this.#kind === FRAME_KIND.givenUp) cancel();
@@ -64,14 +64,14 @@ export class ServedCall implements RemoteAnswer, OutgoingFrame {
   giveUp(): void {
     if (this.#isOver) return;
     const cancel = this.#cancel;
-    this.#say(FRAME_KIND.givenUp, undefined);
+    this.#respond(FRAME_KIND.givenUp, undefined);
     cancel?.();
   }
 
   write(writer: FrameWriter): void {
     const kind = this.#kind;
     if (kind === FRAME_KIND.notOwner) {
-      const { term, version, owner } = this.#belief!;
+      const { term, version, owner } = this.#ownership!;
       writer.message(5, kind);
       writer.uint(this.number);
       writer.number(term);
@@ -93,10 +93,10 @@ export class ServedCall implements RemoteAnswer, OutgoingFrame {
       this.error(error);
       return;
     }
-    this.#say(FRAME_KIND.text, text);
+    this.#respond(FRAME_KIND.text, text);
   }
 
-  #say(kind: number, payload: Primitive | undefined): void {
+  #respond(kind: number, payload: Primitive | undefined): void {
     if (typeof payload === "string" && !fitsFrame(payload, this.#server.resultBytes)) {
       this.error(new LimpetError("RESULT_INVALID", `the result is larger than ${this.#server.resultBytes} bytes`));
       return;

@@ -171,10 +171,10 @@ test("an idle link does not keep the process alive, and an awaited answer does",
   const child = spawn(process.execPath, ["--input-type=module", "-e", program, ...addresses], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let said = "";
+  let received = "";
   child.stdout.on("data", (piece) => {
-    said += piece;
+    received += piece;
   });
   const [code] = await once(child, "close");
-  assert.deepEqual([code, said], [0, "value answered\n"]);
+  assert.deepEqual([code, received], [0, "value answered\n"]);
 });

@@ -149,7 +149,7 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
   }
 
   #isQuiet(): boolean {
-    for (const { underWay } of this.#inbounds) if (underWay > 0) return false;
+    for (const { inProgress } of this.#inbounds) if (inProgress > 0) return false;
     return true;
   }
 

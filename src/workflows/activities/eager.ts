@@ -7,7 +7,7 @@ import type { CommandEvent, Wire } from "../engine/events.ts";
 import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import type { Item, LoadedRun } from "../worker/loaded-run.ts";
 import { failureOf, timeoutOf } from "./failure.ts";
-import { afterFailure, attemptMs, notHeard } from "./limits.ts";
+import { afterFailure, attemptMs, reportedNothing } from "./limits.ts";
 import type { ActivityRunner } from "./runner.ts";
 
 export interface EagerActivitiesDeps {
@@ -36,7 +36,7 @@ export async function runEagerly(
 ): Promise<Item> {
   const activity = activityOf(run, decision);
   const { n, options } = activity;
-  let said: Wire | undefined;
+  let lastDetails: Wire | undefined;
   try {
     const result = await deps.activities.run({
       ...activity,
@@ -46,12 +46,12 @@ export async function runEagerly(
       signal,
       limitMs: () => attemptMs(activity, deps.now()),
       heartbeat: (details) => {
-        said = details;
+        lastDetails = details;
       },
     });
     return { event: { kind: "ActivityCompleted", of: n, result } };
   } catch (thrown) {
-    return failed({ ...activity, heartbeat: said }, failureOf(thrown), deps);
+    return failed({ ...activity, heartbeat: lastDetails }, failureOf(thrown), deps);
   }
 }
 
@@ -62,7 +62,7 @@ export async function runEagerly(
 export function takenOver(run: LoadedRun, decision: Scheduled, deps: EagerActivitiesDeps): Item | undefined {
   const activity = activityOf(run, decision);
   const { n, name } = activity;
-  const error = timeoutOf(notHeard(name));
+  const error = timeoutOf(reportedNothing(name));
   // The previous worker began the task and did not come back. If this activity crashed that process, it must
   // not crash another one.
   if (run.attempt > 1) {
@@ -71,19 +71,19 @@ export function takenOver(run: LoadedRun, decision: Scheduled, deps: EagerActivi
   }
   if (deps.activities.has(name)) return undefined;
   // A worker that knows this activity began it, so such a worker can begin it again from the queue.
-  const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
-  return { event: news, reminders: deps.dispatcher.queue(activity, undefined) };
+  const event = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
+  return { event, reminders: deps.dispatcher.queue(activity, undefined) };
 }
 
 function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, deps: EagerActivitiesDeps): Item {
   const now = deps.now();
   const after = afterFailure(activity, 1, failure, now);
-  if ("news" in after) return { event: after.news };
+  if ("event" in after) return { event: after.event };
   const { pauseMs: pause } = after;
   const { n: of } = activity;
-  const news = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
+  const event = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
   const reminders = deps.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
-  return { event: news, reminders };
+  return { event, reminders };
 }
 
 function activityOf(run: LoadedRun, { n, name, input, options }: Scheduled): QueuedActivity {

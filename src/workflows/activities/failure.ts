@@ -36,23 +36,23 @@ export function failureElsewhere(
 
 /** The error of an activity whose time is over. `last`: the error of its last attempt. */
 export function timeoutOf(problem: string, last?: SerializedError): SerializedError {
-  const said = last === undefined ? problem : `${problem}; its last attempt failed: ${last.message}`;
-  return bounded(wrapped("ACTIVITY_TIMED_OUT", said, last));
+  const message = last === undefined ? problem : `${problem}; its last attempt failed: ${last.message}`;
+  return bounded(wrapped("ACTIVITY_TIMED_OUT", message, last));
 }
 
 /** The event that notifies the run of a failure without another attempt. */
-export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: number): ExternalEvent {
-  const isTold = error.errorCode === "ACTIVITY_TIMED_OUT";
+export function finalEvent(n: number, { kind, error }: ActivityFailure, attempts: number): ExternalEvent {
+  const isTimeout = error.errorCode === "ACTIVITY_TIMED_OUT";
   if (kind === "timed out") {
     return {
       kind: "ActivityTimedOut",
       of: n,
-      error: isTold ? error : wrapped("ACTIVITY_TIMED_OUT", error.message, error),
+      error: isTimeout ? error : wrapped("ACTIVITY_TIMED_OUT", error.message, error),
     };
   }
-  const told = wrapped("ACTIVITY_FAILED", error.message, error);
-  if (kind === "cancelled") return { kind: "ActivityCancelled", of: n, error: told };
-  return { kind: "ActivityFailed", of: n, error: told, attempts };
+  const wrapper = wrapped("ACTIVITY_FAILED", error.message, error);
+  if (kind === "cancelled") return { kind: "ActivityCancelled", of: n, error: wrapper };
+  return { kind: "ActivityFailed", of: n, error: wrapper, attempts };
 }
 
 function wrapped(errorCode: ErrorCode, message: string, cause: SerializedError | undefined): SerializedError {
@@ -84,8 +84,8 @@ function classOf(thrown: unknown): string[] {
 function ifStrange(thrown: unknown): { message?: string } {
   if (typeof thrown === "string") return {};
   try {
-    const isSaid = typeof (thrown as { message?: unknown } | null | undefined)?.message === "string";
-    return isSaid
+    const hasMessage = typeof (thrown as { message?: unknown } | null | undefined)?.message === "string";
+    return hasMessage
       ? {}
       : { message: `the activity threw ${thrown === null ? "null" : `a value of type ${typeof thrown}`}` };
   } catch {

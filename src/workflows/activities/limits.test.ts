@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pauseAfter } from "../definition/activity-options.ts";
 import type { QueuedActivity } from "../definition/messages.ts";
-import type { ActivityOptionsTold } from "../engine/events.ts";
+import type { SerializedActivityOptions } from "../engine/events.ts";
 import { firstLook, LOOK_MS, lateness, lookAt } from "./limits.ts";
 
 const NOW = 100_000;
-const activity = (options: ActivityOptionsTold, more: Partial<QueuedActivity> = {}): QueuedActivity => ({
+const activity = (options: SerializedActivityOptions, more: Partial<QueuedActivity> = {}): QueuedActivity => ({
   workflowId: "w",
   runId: "r",
   n: 1,
@@ -36,7 +36,7 @@ describe("limits of a queued activity", () => {
 
   /** `row`: attempts that began, the start of the last one, and the end of its lease. */
   const look = (
-    options: ActivityOptionsTold,
+    options: SerializedActivityOptions,
     now: number,
     [begun, begunAt, leasedUntil]: readonly [number, number?, number?] = [0],
     attempts = 0,

@@ -8,7 +8,7 @@ import type { StoredReminder, Tick } from "../../ports/store/reminders.ts";
 import { pauseAfter, startToCloseOf } from "../definition/activity-options.ts";
 import type { QueuedActivity } from "../definition/messages.ts";
 import type { ExternalEvent } from "../engine/events.ts";
-import { type ActivityFailure, lastNews, timeoutOf } from "./failure.ts";
+import { type ActivityFailure, finalEvent, timeoutOf } from "./failure.ts";
 
 interface Limited {
   readonly options?: QueuedActivity["options"];
@@ -34,13 +34,13 @@ export function afterFailure(
   attempts: number,
   failure: ActivityFailure,
   now: number,
-): { readonly pauseMs: number } | { readonly news: ExternalEvent } {
+): { readonly pauseMs: number } | { readonly event: ExternalEvent } {
   const { n, options } = activity;
   const isOver = failure.isFinal || failure.kind === "cancelled";
   const pauseMs = isOver ? undefined : pauseAfter(options, attempts, failure.names);
-  if (pauseMs === undefined) return { news: lastNews(n, failure, attempts) };
+  if (pauseMs === undefined) return { event: finalEvent(n, failure, attempts) };
   // The next attempt would begin after the deadline, so the run is notified now.
-  if (now + pauseMs >= deadlineOf(activity)) return { news: timedOut(activity, notDone(activity), failure.error) };
+  if (now + pauseMs >= deadlineOf(activity)) return { event: timedOut(activity, notDone(activity), failure.error) };
   return { pauseMs };
 }
 
@@ -63,11 +63,11 @@ export function lateness(activity: QueuedActivity, begun: number, now: number): 
   if (isWaiting && scheduleToStart !== undefined && now - scheduledAt >= scheduleToStart) {
     return `${name} was not begun within ${scheduleToStart} ms`;
   }
-  if (begun > 0 && most !== undefined && attempts + begun >= most) return notHeard(name);
+  if (begun > 0 && most !== undefined && attempts + begun >= most) return reportedNothing(name);
   return undefined;
 }
 
-export const notHeard = (name: string): string => `${name} began and reported no result: its worker is gone`;
+export const reportedNothing = (name: string): string => `${name} began and reported no result: its worker is gone`;
 
 // ——— Limits of activities without workers.
 

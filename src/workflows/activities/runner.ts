@@ -5,7 +5,7 @@ import { copyValue, readWire, toWire } from "../../kernel/values.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ActivityFunction } from "../definition/context.ts";
 import { checked } from "../definition/definition.ts";
-import type { ActivityOptionsTold, Wire } from "../engine/events.ts";
+import type { SerializedActivityOptions, Wire } from "../engine/events.ts";
 import { runOutside } from "../engine/inside.ts";
 import { checkPayload } from "../engine/payload-limits.ts";
 
@@ -15,7 +15,7 @@ export interface Attempt {
   readonly n: number;
   readonly name: string;
   readonly input: Wire;
-  readonly options: ActivityOptionsTold | undefined;
+  readonly options: SerializedActivityOptions | undefined;
   readonly attempt: number;
   /** The time limit of the attempt, counted from this call. */
   limitMs(): number;
@@ -108,12 +108,12 @@ export class ActivityRunner {
         signal: limits.signal,
         lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : readWire(attempt.lastHeartbeat),
         heartbeat: (details?: unknown) => {
-          limits.heard();
+          limits.restartSilence();
           // A heartbeat without details keeps the details of the one before.
           if (details === undefined) return;
-          const said = toWire(details, "the details", "ARGUMENT_INVALID");
-          checkPayload(said, "the details");
-          attempt.heartbeat?.(said);
+          const wire = toWire(details, "the details", "ARGUMENT_INVALID");
+          checkPayload(wire, "the details");
+          attempt.heartbeat?.(wire);
         },
       };
       limits.begin(attempt.limitMs(), options?.heartbeat);
@@ -168,10 +168,10 @@ class Limits {
     const { name } = this.#attempt;
     this.#whole = this.#clock.after(wholeMs, () => this.#end(`${name} took longer than ${wholeMs} ms`));
     this.#silenceMs = silenceMs;
-    this.heard();
+    this.restartSilence();
   }
 
-  heard(): void {
+  restartSilence(): void {
     const ms = this.#silenceMs;
     if (ms === undefined || this.signal.aborted) return;
     this.#silence?.cancel();

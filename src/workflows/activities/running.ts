@@ -8,7 +8,7 @@ import type { ClaimedActivity } from "./tasks.ts";
 export const ACTIVITY_RENEWALS = 3;
 
 export class RunningActivity {
-  held: ClaimedActivity;
+  claimed: ClaimedActivity;
   readonly leaseMs: number;
   /** On the monotonic clock. */
   renewAt: number;
@@ -16,13 +16,13 @@ export class RunningActivity {
   /** The claim is lost: the store rejects every further write of this attempt. */
   isLost = false;
   /** Details of the last heartbeat, and whether a write of them is in progress. */
-  said: Wire | undefined;
-  isNoting = false;
+  details: Wire | undefined;
+  isWriting = false;
   /** The outcome is about to be written. */
   isEnding = false;
 
-  constructor(held: ClaimedActivity, leaseMs: number, now: number) {
-    this.held = held;
+  constructor(claimed: ClaimedActivity, leaseMs: number, now: number) {
+    this.claimed = claimed;
     this.leaseMs = leaseMs;
     this.renewAt = now + leaseMs / ACTIVITY_RENEWALS;
   }

@@ -22,7 +22,7 @@ const isLost = (error: unknown): boolean => isLimpetError(error, "LEASE_LOST");
 class Queue {
   now = 0;
   isOpen = true;
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly #store = new MemoryStore(() => this.now);
   readonly tasks = new ActivityTasks({
     store: this.#store.reminders,
@@ -32,7 +32,7 @@ class Queue {
     now: () => this.now,
     cancel: (key) => this.#store.reminders.write([{ kind: "cancel", key }]),
     isOpen: async () => this.isOpen,
-    tell: async (_, __, data) => void this.told.push(readMessage(data).message.kind),
+    report: async (_, __, data) => void this.reported.push(readMessage(data).message.kind),
     freed: () => {},
   });
 
@@ -52,8 +52,8 @@ class Queue {
   }
 
   async claim(token: string, limit = 10): Promise<ClaimedActivity[]> {
-    const { held } = await this.tasks.claim({ types: [type], limit, token, leaseOf: () => 1_000 });
-    return held;
+    const { claimed } = await this.tasks.claim({ types: [type], limit, token, leaseOf: () => 1_000 });
+    return claimed;
   }
 
   async stored() {
@@ -81,18 +81,18 @@ describe("queued activities", () => {
     const [second] = await queue.claim("yours");
     await assert.rejects(queue.tasks.complete(first!, 1), isLost);
     await assert.rejects(queue.tasks.fail(first!, failureOf(new Error("no"))), isLost);
-    await assert.rejects(queue.tasks.note(first!, "words", 1_000), isLost);
+    await assert.rejects(queue.tasks.recordHeartbeat(first!, "words", 1_000), isLost);
     await queue.tasks.release(first!);
-    assert.deepEqual([queue.told, (await queue.stored()).tick.attempt], [[], 2]);
+    assert.deepEqual([queue.reported, (await queue.stored()).tick.attempt], [[], 2]);
     await queue.tasks.complete(second!, 1);
-    assert.deepEqual(queue.told, ["ActivityCompleted"]);
+    assert.deepEqual(queue.reported, ["ActivityCompleted"]);
     await assert.rejects(queue.tasks.complete(second!, 1), isLost);
-    assert.deepEqual(queue.told, ["ActivityCompleted"]);
+    assert.deepEqual(queue.reported, ["ActivityCompleted"]);
   });
 
   it("a cancelled activity is not restored by its worker", async () => {
     for (const act of [
-      (held: ClaimedActivity, { tasks }: Queue) => tasks.note(held, "words", 1_000),
+      (held: ClaimedActivity, { tasks }: Queue) => tasks.recordHeartbeat(held, "words", 1_000),
       (held: ClaimedActivity, { tasks }: Queue) => tasks.fail(held, failureOf(new Error("no"))),
     ]) {
       const queue = new Queue();
@@ -118,7 +118,7 @@ describe("queued activities", () => {
     const queue = new Queue();
     await queue.put({ options: { delays: [500, 700] } });
     let [held] = await queue.claim("a");
-    held = await queue.tasks.note(held!, { page: 3 }, 1_000);
+    held = await queue.tasks.recordHeartbeat(held!, { page: 3 }, 1_000);
     assert.equal(await queue.tasks.fail(held, failureOf(new Error("no"))), true);
     assert.deepEqual(await queue.claim("b"), []);
     queue.now = 500;
@@ -128,7 +128,7 @@ describe("queued activities", () => {
     queue.now = 1_200;
     [held] = await queue.claim("c");
     assert.equal(await queue.tasks.fail(held!, failureOf(new Error("no"))), false);
-    assert.deepEqual(queue.told, ["ActivityFailed"]);
+    assert.deepEqual(queue.reported, ["ActivityFailed"]);
     assert.equal(await queue.reminders.get(queue.key()), undefined);
   });
 
@@ -138,7 +138,7 @@ describe("queued activities", () => {
     queue.isOpen = false;
     assert.deepEqual(await queue.claim("mine"), []);
     assert.equal(await queue.reminders.get(queue.key()), undefined);
-    assert.deepEqual(queue.told, []);
+    assert.deepEqual(queue.reported, []);
   });
 
   it("an unreadable activity becomes a dead letter and does not delay others", async () => {

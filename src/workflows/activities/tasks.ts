@@ -37,7 +37,7 @@ export interface ActivityTasksDeps {
   /** Whether the run is still open. */
   isOpen(run: RunName): Promise<boolean>;
   /** Delivers to the inbox of the run; a closed run ignores it. */
-  tell(run: RunName, key: string, data: string): Promise<void>;
+  report(run: RunName, key: string, data: string): Promise<void>;
   /** An activity without a lease is due at that moment. */
   freed(at: number): void;
 }
@@ -61,7 +61,7 @@ export interface ClaimedActivity {
   readonly leaseUntil: number;
 }
 
-export interface ClaimWish {
+export interface ClaimRequest {
   readonly types: readonly string[];
   readonly limit: number;
   readonly token: string;
@@ -85,28 +85,30 @@ export class ActivityTasks {
   }
 
   /** `nextMs`: the time until more activities may be due; undefined: unknown. */
-  async claim(wish: ClaimWish): Promise<{ readonly held: ClaimedActivity[]; readonly nextMs: number | undefined }> {
+  async claim(
+    request: ClaimRequest,
+  ): Promise<{ readonly claimed: ClaimedActivity[]; readonly nextMs: number | undefined }> {
     const { store, namespace } = this.#deps;
-    const { types, limit, token } = wish;
-    const request = { namespace, types, limit, aheadMs: 0, leaseMs: CLAIM_MS, token };
-    const { now, reminders, next } = await store.claim(request);
-    const begun = await Promise.allSettled(reminders.map((row) => this.#begin(row, wish, now)));
-    const held = begun
+    const { types, limit, token } = request;
+    const due = { namespace, types, limit, aheadMs: 0, leaseMs: CLAIM_MS, token };
+    const { now, reminders, next } = await store.claim(due);
+    const begun = await Promise.allSettled(reminders.map((row) => this.#begin(row, request, now)));
+    const claimed = begun
       .map((one) => (one.status === "fulfilled" ? one.value : undefined))
       .filter((one) => one !== undefined);
     // Attempts that began count, even if others of the same claim failed.
     const failed = begun.find((one) => one.status === "rejected");
-    if (failed !== undefined && held.length === 0) throw failed.reason;
+    if (failed !== undefined && claimed.length === 0) throw failed.reason;
     // Some rows were dropped, so others may be claimable at once.
-    const isMore = failed === undefined && held.length < reminders.length;
-    return { held, nextMs: isMore ? 0 : next === undefined ? undefined : next - now };
+    const isMore = failed === undefined && claimed.length < reminders.length;
+    return { claimed, nextMs: isMore ? 0 : next === undefined ? undefined : next - now };
   }
 
   /** Undefined: the time limit is exceeded, or the run is closed. */
-  async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<ClaimedActivity | undefined> {
+  async #begin(row: ClaimedReminder, request: ClaimRequest, now: number): Promise<ClaimedActivity | undefined> {
     const { settle } = this.#deps;
     const { generation, key } = row;
-    const { token } = wish;
+    const { token } = request;
     const activity = readActivity(row.data);
     if (activity === undefined) {
       const error = "REMINDER_DAMAGED: what it carries cannot be read";
@@ -115,12 +117,12 @@ export class ActivityTasks {
     }
     const problem = lateness(activity, row.tick.attempt, now);
     if (problem !== undefined) {
-      await this.#tell(activity, timedOut(activity, problem));
+      await this.#report(activity, timedOut(activity, problem));
       await settle({ generation, token, kind: "done" });
       return undefined;
     }
     const tick = { ...row.tick, due: now, attempt: row.tick.attempt + 1 };
-    const leaseMs = wish.leaseOf(activity, now);
+    const leaseMs = request.leaseOf(activity, now);
     const [isOpen, isMine] = await Promise.all([
       this.#deps.isOpen(activity),
       settle({ generation, token, kind: "next", tick, leaseMs }),
@@ -146,21 +148,21 @@ export class ActivityTasks {
   }
 
   /** Throws LEASE_LOST when another worker may have the activity, or its run is closed. */
-  async complete(held: ClaimedActivity, result: Wire): Promise<void> {
-    const { n } = held.activity;
-    await this.#end(held, { kind: "ActivityCompleted", of: n, result });
+  async complete(claimed: ClaimedActivity, result: Wire): Promise<void> {
+    const { n } = claimed.activity;
+    await this.#end(claimed, { kind: "ActivityCompleted", of: n, result });
   }
 
   /**
    * Schedules the next attempt after a pause, or notifies the run. True: another attempt follows. Throws
    * LEASE_LOST.
    */
-  async fail(held: ClaimedActivity, failure: ActivityFailure): Promise<boolean> {
-    const { generation, token, tick, activity, attempt } = held;
+  async fail(claimed: ClaimedActivity, failure: ActivityFailure): Promise<boolean> {
+    const { generation, token, tick, activity, attempt } = claimed;
     const now = this.#deps.now();
     const after = afterFailure(activity, attempt, failure, now);
-    if ("news" in after) {
-      await this.#end(held, after.news);
+    if ("event" in after) {
+      await this.#end(claimed, after.event);
       return false;
     }
     const at = Math.ceil(now + after.pauseMs);
@@ -173,27 +175,27 @@ export class ActivityTasks {
   }
 
   /** Stores the heartbeat details for the next attempt and keeps the lease. Throws LEASE_LOST. */
-  async note(held: ClaimedActivity, details: Wire, leaseMs: number): Promise<ClaimedActivity> {
-    const { generation, token, tick } = held;
-    const activity = { ...held.activity, heartbeat: details };
+  async recordHeartbeat(claimed: ClaimedActivity, details: Wire, leaseMs: number): Promise<ClaimedActivity> {
+    const { generation, token, tick } = claimed;
+    const activity = { ...claimed.activity, heartbeat: details };
     const rewriting = { generation, token, tick, leaseMs, data: writeActivity(activity) };
     const now = this.#deps.now();
     if (!(await this.#deps.rewrite(rewriting))) throw lost();
-    return { ...held, activity, leaseUntil: now + leaseMs };
+    return { ...claimed, activity, leaseUntil: now + leaseMs };
   }
 
-  async #end(held: ClaimedActivity, news: ExternalEvent): Promise<void> {
+  async #end(claimed: ClaimedActivity, event: ExternalEvent): Promise<void> {
     const { store, settle } = this.#deps;
-    const { generation, token, activity, leaseUntil } = held;
+    const { generation, token, activity, leaseUntil } = claimed;
     const isSure = this.#deps.now() < leaseUntil - MARGIN_MS;
     if (!isSure && (await store.renew([{ generation, token }], CLAIM_MS)).length > 0) throw lost();
-    await this.#tell(activity, news);
+    await this.#report(activity, event);
     // If this write is lost, the run deletes the row when it reads the result.
     await settle({ generation, token, kind: "done" });
   }
 
-  async #tell(activity: QueuedActivity, news: ExternalEvent): Promise<void> {
-    await this.#deps.tell(activity, `activity ${activity.n}`, writeMessage(news));
+  async #report(activity: QueuedActivity, event: ExternalEvent): Promise<void> {
+    await this.#deps.report(activity, `activity ${activity.n}`, writeMessage(event));
   }
 
   /**
@@ -208,7 +210,7 @@ export class ActivityTasks {
     if (activity === undefined || !(await this.#deps.isOpen({ workflowId, runId }))) return undefined;
     const look = lookAt(activity, row!, this.#deps.now());
     if ("again" in look) return look.again;
-    await this.#tell(activity, timedOut(activity, look.problem));
+    await this.#report(activity, timedOut(activity, look.problem));
     await this.#deps.cancel(key);
     return undefined;
   }

@@ -45,7 +45,7 @@ export interface ActivityWorkerDeps {
 /** The shortest lease: a shorter one would expire before its renewal. */
 const LEAST_LEASE_MS = 1_000;
 /** The shortest pause between two writes of heartbeat details. */
-const NOTE_MS = 1_000;
+const HEARTBEAT_WRITE_MS = 1_000;
 /** The largest number of activities in one claim. */
 const LARGEST_CLAIM = 200;
 const FIRST_PAUSE_MS = 100;
@@ -111,7 +111,7 @@ export class ActivityWorker {
 
   #cancelled({ type, id, name }: ReminderKey): void {
     for (const one of this.#running.values()) {
-      const { key } = one.held;
+      const { key } = one.claimed;
       if (key.id === id && key.name === name && key.type === type) one.lose(unwanted());
     }
   }
@@ -123,7 +123,7 @@ export class ActivityWorker {
     else if (ms < this.#settings.pollMs && this.#isOpen) this.#deps.clock.after(Math.ceil(ms), () => this.nudge());
   }
 
-  get #room(): number {
+  get #capacity(): number {
     return this.#settings.concurrency - this.#running.size;
   }
 
@@ -135,18 +135,18 @@ export class ActivityWorker {
     this.#poll?.cancel();
     let pauseMs = this.#settings.pollMs;
     try {
-      while (this.#isNudged && this.#isOpen && this.#room > 0) {
+      while (this.#isNudged && this.#isOpen && this.#capacity > 0) {
         this.#isNudged = false;
-        const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM) };
-        const { held, nextMs } = await this.#deps.tasks.claim({
-          ...wish,
+        const request = { types: [...this.#types], limit: Math.min(this.#capacity, LARGEST_CLAIM) };
+        const { claimed, nextMs } = await this.#deps.tasks.claim({
+          ...request,
           token: this.#deps.random.id(),
           leaseOf: this.#leaseOf,
         });
         // The worker stopped during the claim, so the activities go back to the queue.
-        if (!this.#isOpen) await Promise.all(held.map((one) => this.#deps.tasks.release(one)));
-        else for (const one of held) this.#begin(one);
-        if (held.length > 0 || nextMs === 0) this.#isNudged = true;
+        if (!this.#isOpen) await Promise.all(claimed.map((one) => this.#deps.tasks.release(one)));
+        else for (const one of claimed) this.#begin(one);
+        if (claimed.length > 0 || nextMs === 0) this.#isNudged = true;
         if (nextMs !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, nextMs));
       }
     } catch (err) {
@@ -163,11 +163,11 @@ export class ActivityWorker {
     const before = this.#running.get(held.generation);
     // A store restored from a backup assigns generations again, so the same generation may be another
     // activity.
-    if (before !== undefined && !sameActivity(before.held, held)) before.lose(unwanted());
+    if (before !== undefined && !sameActivity(before.claimed, held)) before.lose(unwanted());
     if (before !== undefined && !before.isLost) {
       // The lease expired unnoticed and this worker claimed the activity again: the running attempt
       // continues.
-      before.held = held;
+      before.claimed = held;
       return;
     }
     const one = new RunningActivity(held, this.#leaseOf(held.activity), this.#deps.clock.monotonic());
@@ -187,7 +187,7 @@ export class ActivityWorker {
 
   async #run(one: RunningActivity): Promise<void> {
     const { tasks, runner, now } = this.#deps;
-    const { activity, attempt } = one.held;
+    const { activity, attempt } = one.claimed;
     let end: () => Promise<unknown>;
     try {
       const result = await runner.run({
@@ -198,26 +198,26 @@ export class ActivityWorker {
         limitMs: () => attemptMs(activity, now()),
         lastHeartbeat: activity.heartbeat,
         heartbeat: (details) => {
-          one.said = details;
-          this.#note(one);
+          one.details = details;
+          this.#recordHeartbeat(one);
         },
       });
-      end = () => tasks.complete(one.held, result);
+      end = () => tasks.complete(one.claimed, result);
     } catch (thrown) {
       const failure = failureOf(thrown);
       const isStopped = one.stop.signal.aborted && isLimpetError(one.stop.signal.reason, "STOPPING");
-      end = () => (isStopped ? tasks.release(one.held) : tasks.fail(this.#withWords(one), failure));
+      end = () => (isStopped ? tasks.release(one.claimed) : tasks.fail(this.#withDetails(one), failure));
     }
     one.isEnding = true;
-    await this.#tell(one, end);
+    await this.#writeOutcome(one, end);
   }
 
   /** The next attempt gets the last heartbeat of this one, written or not. */
-  #withWords({ held, said }: RunningActivity): ClaimedActivity {
-    return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
+  #withDetails({ claimed, details }: RunningActivity): ClaimedActivity {
+    return details === undefined ? claimed : { ...claimed, activity: { ...claimed.activity, heartbeat: details } };
   }
 
-  async #tell(one: RunningActivity, end: () => Promise<unknown>): Promise<void> {
+  async #writeOutcome(one: RunningActivity, end: () => Promise<unknown>): Promise<void> {
     const { clock, log } = this.#deps;
     for (let failures = 0; !one.isLost; failures++) {
       try {
@@ -225,7 +225,7 @@ export class ActivityWorker {
         return;
       } catch (err) {
         if (isLimpetError(err, "LEASE_LOST")) return;
-        log.warn("activity.end.failed", { ...one.held.key, err });
+        log.warn("activity.end.failed", { ...one.claimed.key, err });
         // A write that the store always rejects is not retried, nor is any write of a stopping worker. The
         // lease expires instead.
         const isHopeless = !isLimpetError(err) || err.retry === "never";
@@ -238,27 +238,27 @@ export class ActivityWorker {
 
   // ——— Heartbeats.
 
-  #note(one: RunningActivity): void {
-    if (one.isNoting || one.isLost || one.isEnding) return;
-    one.isNoting = true;
-    void this.#writeNote(one);
+  #recordHeartbeat(one: RunningActivity): void {
+    if (one.isWriting || one.isLost || one.isEnding) return;
+    one.isWriting = true;
+    void this.#writeHeartbeat(one);
   }
 
-  async #writeNote(one: RunningActivity): Promise<void> {
+  async #writeHeartbeat(one: RunningActivity): Promise<void> {
     const { clock, tasks, log } = this.#deps;
-    const { said } = one;
-    const pause = new Promise<void>((resolve) => clock.after(NOTE_MS, resolve, "background"));
+    const { details } = one;
+    const pause = new Promise<void>((resolve) => clock.after(HEARTBEAT_WRITE_MS, resolve, "background"));
     try {
-      const { activity, leaseUntil } = await tasks.note(one.held, said, one.leaseMs);
-      one.held = { ...one.held, activity, leaseUntil };
+      const { activity, leaseUntil } = await tasks.recordHeartbeat(one.claimed, details, one.leaseMs);
+      one.claimed = { ...one.claimed, activity, leaseUntil };
       one.renewAt = clock.monotonic() + one.leaseMs / ACTIVITY_RENEWALS;
     } catch (err) {
       if (isLimpetError(err, "LEASE_LOST")) return this.#lost(one);
-      log.warn("activity.heartbeat.failed", { ...one.held.key, err });
+      log.warn("activity.heartbeat.failed", { ...one.claimed.key, err });
     }
     await pause;
-    one.isNoting = false;
-    if (one.said !== said) this.#note(one);
+    one.isWriting = false;
+    if (one.details !== details) this.#recordHeartbeat(one);
   }
 
   // ——— Leases.
@@ -297,22 +297,22 @@ export class ActivityWorker {
     const leaseUntil = this.#deps.now() + leaseMs;
     const gone = new Set(await this.#deps.renew(claimsOf(some), leaseMs));
     for (const one of some) {
-      if (gone.has(one.held.generation)) await this.#lost(one);
-      else one.held = { ...one.held, leaseUntil };
+      if (gone.has(one.claimed.generation)) await this.#lost(one);
+      else one.claimed = { ...one.claimed, leaseUntil };
     }
   }
 
   /** A run that was ended from outside does not delete its activities, so the worker checks. */
   async #checkRuns(some: readonly RunningActivity[]): Promise<void> {
-    for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
-      if (await this.#deps.isOpen(ones[0]!.held.activity)) continue;
+    for (const ones of Map.groupBy(some, ({ claimed }) => claimed.activity.runId).values()) {
+      if (await this.#deps.isOpen(ones[0]!.claimed.activity)) continue;
       for (const one of ones) one.lose(unwanted());
     }
   }
 
   async #lost(one: RunningActivity): Promise<void> {
     if (one.isLost || one.isEnding) return;
-    const isThere = await this.#deps.isThere(one.held.key).catch(() => true);
+    const isThere = await this.#deps.isThere(one.claimed.key).catch(() => true);
     one.lose(isThere ? new LimpetError("LEASE_LOST", "another worker may have the activity") : unwanted());
   }
 }
@@ -321,7 +321,7 @@ const sameActivity = ({ key: a }: ClaimedActivity, { key: b }: ClaimedActivity):
   a.type === b.type && a.id === b.id && a.name === b.name;
 
 const claimsOf = (some: readonly RunningActivity[]): ReminderLease[] =>
-  some.map(({ held: { generation, token } }) => ({ generation, token }));
+  some.map(({ claimed: { generation, token } }) => ({ generation, token }));
 
 const unwanted = (): LimpetError =>
   new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for the activity any more");

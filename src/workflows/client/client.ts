@@ -278,8 +278,8 @@ export class WorkflowClient {
 
   async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
     const run = await this.#reader.latest(workflowId, runId);
-    const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
-    const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", said));
+    const message = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
+    const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", message));
     if (!(await endFromOutside(run, "terminated", error, this.#deps))) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }

@@ -2,7 +2,7 @@
 import { mustBe } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ActivityOptionsTold } from "../engine/events.ts";
+import type { SerializedActivityOptions } from "../engine/events.ts";
 import { namesProblem } from "./checked-options.ts";
 import type { ActivityOptions, RetryOptions } from "./context.ts";
 import { checked } from "./definition.ts";
@@ -30,14 +30,14 @@ const RETRY_NAMES: Record<keyof RetryOptions, true> = {
 };
 
 /** Undefined: all defaults. */
-export function tellActivityOptions(options: ActivityOptions | undefined): ActivityOptionsTold | undefined {
+export function serializeActivityOptions(options: ActivityOptions | undefined): SerializedActivityOptions | undefined {
   if (options === undefined) return undefined;
   checkNames(options, NAMES, "the options of an activity");
   const { retry = {}, queue } = options;
   checkNames(retry, RETRY_NAMES, "retry");
   const ms = (value: Duration | undefined, what: string): number | undefined =>
     value === undefined ? undefined : parseDuration(value, what);
-  const told = {
+  const serialized = {
     queue: queue === undefined ? undefined : checked("queue", queue),
     attempts: whole(retry.attempts, "retry.attempts", 1),
     delays: listOf(retry.delays, "retry.delays")?.map((delay) => parseDuration(delay, "retry.delays")),
@@ -50,8 +50,8 @@ export function tellActivityOptions(options: ActivityOptions | undefined): Activ
     scheduleToClose: ms(options.scheduleToClose, "scheduleToClose"),
     heartbeat: ms(options.heartbeat, "heartbeat"),
   };
-  const said = Object.entries(told).filter(([, value]) => value !== undefined);
-  return said.length === 0 ? undefined : (Object.fromEntries(said) as ActivityOptionsTold);
+  const present = Object.entries(serialized).filter(([, value]) => value !== undefined);
+  return present.length === 0 ? undefined : (Object.fromEntries(present) as SerializedActivityOptions);
 }
 
 function checkNames(given: object, known: object, what: string): void {
@@ -76,25 +76,25 @@ function atLeast(value: number | undefined, what: string, least: number): number
   return value;
 }
 
-export const startToCloseOf = (told: ActivityOptionsTold | undefined): number =>
-  told?.startToClose ?? START_TO_CLOSE_MS;
+export const startToCloseOf = (options: SerializedActivityOptions | undefined): number =>
+  options?.startToClose ?? START_TO_CLOSE_MS;
 
 /**
  * The pause before the next attempt; undefined: no further attempt. `attempts`: attempts so far. `names`: the
  * names of the last error.
  */
 export function pauseAfter(
-  told: ActivityOptionsTold | undefined,
+  options: SerializedActivityOptions | undefined,
   attempts: number,
   names: readonly string[],
 ): number | undefined {
-  if (told?.attempts !== undefined && attempts >= told.attempts) return undefined;
-  if (told?.nonRetryable?.some((name) => names.includes(name))) return undefined;
-  if (told?.delays !== undefined) {
-    if (told.attempts === undefined && attempts > told.delays.length) return undefined;
-    return told.delays[Math.min(attempts, told.delays.length) - 1] ?? 0;
+  if (options?.attempts !== undefined && attempts >= options.attempts) return undefined;
+  if (options?.nonRetryable?.some((name) => names.includes(name))) return undefined;
+  if (options?.delays !== undefined) {
+    if (options.attempts === undefined && attempts > options.delays.length) return undefined;
+    return options.delays[Math.min(attempts, options.delays.length) - 1] ?? 0;
   }
-  const { initial = FIRST_PAUSE_MS, factor = FACTOR, longest = LONGEST_PAUSE_MS } = told ?? {};
+  const { initial = FIRST_PAUSE_MS, factor = FACTOR, longest = LONGEST_PAUSE_MS } = options ?? {};
   // After many attempts the factor is infinite, and zero times infinity is no number.
   return initial === 0 ? 0 : Math.min(initial * factor ** (attempts - 1), Math.max(longest, initial));
 }

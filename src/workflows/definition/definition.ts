@@ -68,8 +68,8 @@ export function checkDefinitions(definitions: readonly AnyWorkflow[]): void {
   for (const definition of definitions) {
     if (typeof definition?.name !== "string" || typeof definition.run !== "function") {
       const shown = typeof definition === "function" ? (definition as { name: string }).name : String(definition);
-      const said = `workflows: ${shown} is not a workflow; write workflow(name, async (ctx, input) => …)`;
-      throw new LimpetError("WORKFLOW_INVALID", said);
+      const message = `workflows: ${shown} is not a workflow; write workflow(name, async (ctx, input) => …)`;
+      throw new LimpetError("WORKFLOW_INVALID", message);
     }
     const { name } = definition;
     if ((known.get(name) ?? definition).run !== definition.run) {

@@ -1,6 +1,6 @@
 // Formats of inbox messages, and of the data of timers and queued activities. One process writes them and
 // another reads them. JSON text.
-import type { ActivityOptionsTold, ExternalEvent, Wire } from "../engine/events.ts";
+import type { ExternalEvent, SerializedActivityOptions, Wire } from "../engine/events.ts";
 
 /** A message in the inbox of a run: the outcome of a command, or a request. */
 export type Message =
@@ -31,7 +31,7 @@ export interface QueuedActivity {
   readonly n: number;
   readonly name: string;
   readonly input: Wire;
-  readonly options?: ActivityOptionsTold;
+  readonly options?: SerializedActivityOptions;
   /** Attempts before this one. */
   readonly attempts: number;
   readonly scheduledAt: number;

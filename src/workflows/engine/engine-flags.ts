@@ -14,6 +14,6 @@ export const ENGINE_FLAGS = 1;
  */
 export function checkFlags({ workflowId, flags }: Pick<Started, "workflowId" | "flags">): void {
   if (flags <= ENGINE_FLAGS) return;
-  const said = `workflow ${workflowId} was begun by a later version (${flags}; this one knows up to ${ENGINE_FLAGS})`;
-  throw new LimpetError("WORKFLOW_DIVERGED", `${said}: a worker of that version can go on with it`);
+  const message = `workflow ${workflowId} was begun by a later version (${flags}; this one knows up to ${ENGINE_FLAGS})`;
+  throw new LimpetError("WORKFLOW_DIVERGED", `${message}: a worker of that version can go on with it`);
 }

@@ -11,7 +11,7 @@ import type { EventBatch } from "../../ports/store/workflows.ts";
 /** A value in its JSON-ready form. */
 export type Wire = unknown;
 
-export interface ActivityOptionsTold {
+export interface SerializedActivityOptions {
   readonly queue?: string;
   readonly attempts?: number;
   readonly delays?: readonly number[];
@@ -46,7 +46,7 @@ export type CommandEvent =
       readonly n: number;
       readonly name: string;
       readonly input: Wire;
-      readonly options?: ActivityOptionsTold;
+      readonly options?: SerializedActivityOptions;
       /**
        * The worker that issued the command runs the activity, as does the next worker of the task: it does
        * not wait in a queue.

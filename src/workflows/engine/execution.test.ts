@@ -51,7 +51,7 @@ describe("execution of workflow code", () => {
     assert.deepEqual(run.execution.waitsFor, ["TimerScheduled 3", "ActivityScheduled 4"]);
     await run.complete(4, "C");
     const error = serializeError(new LimpetError("ACTIVITY_FAILED", "no"));
-    await run.tell({ kind: "ActivityFailed", of: 6, error, attempts: 1 });
+    await run.deliver({ kind: "ActivityFailed", of: 6, error, attempts: 1 });
     await run.complete(5);
     assert.deepEqual(run.execution.end, {
       kind: "WorkflowCompleted",
@@ -70,7 +70,7 @@ describe("execution of workflow code", () => {
     });
     const run = await DrivenRun.begin(careful);
     const error = serializeError(new LimpetError("ACTIVITY_FAILED", "no money"));
-    const [end] = await run.tell({ kind: "ActivityFailed", of: 1, error, attempts: 3 });
+    const [end] = await run.deliver({ kind: "ActivityFailed", of: 1, error, attempts: 3 });
     assert.equal(end?.kind, "WorkflowFailed");
     assert.equal(end?.kind === "WorkflowFailed" && end.error.message, "give me money");
   });
@@ -175,7 +175,7 @@ describe("queries and updates", () => {
 
   it("a query is answered from the current state of the run, and issues no command", async () => {
     const run = await DrivenRun.begin(account);
-    await run.tell({ kind: "UpdateAccepted", id: "u1", name: "add", input: 5 });
+    await run.deliver({ kind: "UpdateAccepted", id: "u1", name: "add", input: 5 });
     assert.equal(run.execution.handlers.query("total", undefined), 0);
     const decided = await run.complete(1);
     assert.deepEqual(decided, [{ kind: "UpdateCompleted", n: 2, id: "u1", result: 5 }]);
@@ -198,7 +198,7 @@ describe("queries and updates", () => {
       await ctx.signal("close");
     });
     const run = await DrivenRun.begin(picky);
-    const [failed] = await run.tell({ kind: "UpdateAccepted", id: "u", name: "do", input: null });
+    const [failed] = await run.deliver({ kind: "UpdateAccepted", id: "u", name: "do", input: null });
     assert.equal(failed?.kind, "UpdateFailed");
     await run.signal("close");
     assert.equal(run.execution.end?.kind, "WorkflowCompleted");
@@ -215,7 +215,7 @@ describe("cancellation", () => {
       }
     });
     const run = await DrivenRun.begin(tidy);
-    await run.tell({ kind: "CancelRequested", reason: "enough" });
+    await run.deliver({ kind: "CancelRequested", reason: "enough" });
     assert.deepEqual(run.execution.waitsFor, ["ActivityScheduled 5"]);
     const [end] = await run.complete(5);
     assert.equal(end?.kind === "WorkflowCancelled" && end.error.message, "enough");
@@ -227,7 +227,7 @@ describe("cancellation", () => {
       return [kept, ctx.isCancelled];
     });
     const run = await DrivenRun.begin(stubborn);
-    await run.tell({ kind: "CancelRequested", reason: "" });
+    await run.deliver({ kind: "CancelRequested", reason: "" });
     await run.complete(1, "done");
     assert.deepEqual(run.execution.end?.kind === "WorkflowCompleted" && run.execution.end.result, ["done", true]);
   });
@@ -246,7 +246,7 @@ describe("children, other workflows and actors", () => {
     const run = await DrivenRun.begin(outer);
     assert.deepEqual(run.decided, ["ChildWorkflowScheduled", "SignalSent", "CancelSent", "ActorCalled"]);
     await run.complete(4, 7);
-    await run.tell({ kind: "ChildRunCompleted", of: 1, result: 2 });
+    await run.deliver({ kind: "ChildRunCompleted", of: 1, result: 2 });
     assert.deepEqual(run.execution.end?.kind === "WorkflowCompleted" && run.execution.end.result, [2, 7, "child"]);
   });
 
@@ -399,6 +399,6 @@ describe("waits for other promises", () => {
     wake();
     await new Promise((resolve) => setImmediate(resolve));
     assert.ok(hasCode("WORKFLOW_MISUSED", /outside of its turn/)(seen));
-    await assert.rejects(run.execution.tell({ kind: "TimerFired", of: 1 }, 5_000), hasCode("WORKFLOW_MISUSED"));
+    await assert.rejects(run.execution.deliver({ kind: "TimerFired", of: 1 }, 5_000), hasCode("WORKFLOW_MISUSED"));
   });
 });

@@ -138,9 +138,9 @@ export class Execution {
   }
 
   /** Delivers an event with its time. */
-  async tell(news: ExternalEvent, at: number): Promise<void> {
+  async deliver(event: ExternalEvent, at: number): Promise<void> {
     this.#now = at;
-    await this.#run(() => this.#deliver(news));
+    await this.#run(() => this.#deliver(event));
   }
 
   /** Replays a history from its beginning. */
@@ -171,7 +171,7 @@ export class Execution {
   async #pass(event: HistoryEvent, at: number): Promise<void> {
     if (event.kind === "WorkflowStarted") return this.begin(event, at);
     if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") return;
-    if (!isCommandEvent(event)) return this.tell(event, at);
+    if (!isCommandEvent(event)) return this.deliver(event, at);
     // The code has issued the command by now, or never will.
     if (event.n > this.commands.issued) {
       const what = `the history has ${describeCommand(event)} (event ${this.events}), and the code does not decide it`;
@@ -252,29 +252,29 @@ export class Execution {
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
   }
 
-  #deliver(news: ExternalEvent): void {
-    switch (news.kind) {
+  #deliver(event: ExternalEvent): void {
+    switch (event.kind) {
       case "ActivityCompleted":
       case "ChildRunCompleted":
-        this.#waits.resolve(news.of, readWire(news.result));
+        this.#waits.resolve(event.of, readWire(event.result));
         break;
       case "ActivityFailed":
       case "ActivityTimedOut":
       case "ActivityCancelled":
       case "ChildRunFailed":
-        this.#waits.reject(news.of, rebuilt(news.error));
+        this.#waits.reject(event.of, rebuilt(event.error));
         break;
       case "TimerFired":
-        this.#waits.resolve(news.of, undefined);
+        this.#waits.resolve(event.of, undefined);
         break;
       case "SignalReceived":
-        this.handlers.signalled({ id: news.id, name: news.name, input: readWire(news.input) });
+        this.handlers.signalled({ id: event.id, name: event.name, input: readWire(event.input) });
         break;
       case "UpdateAccepted":
-        this.handlers.update(news.id, news.name, readWire(news.input));
+        this.handlers.update(event.id, event.name, readWire(event.input));
         break;
       case "CancelRequested":
-        this.#cancel(news.reason);
+        this.#cancel(event.reason);
         break;
       case "UpdateRejected":
       case "ActivityRetryScheduled":
@@ -379,14 +379,14 @@ export class Execution {
   version(change: string, min: number, max: number): number {
     const { version, isToRecord } = this.commands.version(change, min, max);
     if (version < min || version > max) {
-      const said = `this run follows version ${version} of ${change}, the code knows ${min} to ${max}`;
-      throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name}: ${said}`));
+      const message = `this run follows version ${version} of ${change}, the code knows ${min} to ${max}`;
+      throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name}: ${message}`));
     }
     if (isToRecord) this.decide({ kind: "VersionMarkerRecorded", change, version });
     return version;
   }
 }
 
-function rebuilt(told: SerializedError): Error {
-  return deserializeError(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and its error cannot be read");
+function rebuilt(serialized: SerializedError): Error {
+  return deserializeError(serialized) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and its error cannot be read");
 }

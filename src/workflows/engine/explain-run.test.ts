@@ -82,14 +82,14 @@ const worker = (more: Partial<WorkerSummary> = {}): WorkerSummary => ({
   ...more,
 });
 
-const say = (more: Partial<RunFacts>) => {
+const explain = (more: Partial<RunFacts>) => {
   const facts = { run: run(), now: NOW, pending: [], queued: new Map(), code: [], workers: [worker()], ...more };
   const waitsFor = awaitedBy(facts);
   return { waitsFor, summary: summaryOf(facts, waitsFor) };
 };
 
 test("a resting run lists its waits", () => {
-  const { waitsFor, summary } = say({
+  const { waitsFor, summary } = explain({
     pending: [step(), step({ kind: "timer", what: "", due: NOW + 1_000, n: 2 })],
     queued: new Map([[1, { at: NOW + 5_000, attempts: 2, leasedUntil: undefined }]]),
     code: ["ActivityScheduled 1", "TimerScheduled 2", "signal approved", "condition"],
@@ -112,8 +112,8 @@ test("a resting run lists its waits", () => {
 test("a queued activity shows its worker, or that no worker claims it", () => {
   const why = (place: Parameters<typeof Map.prototype.set>[1] | undefined, workers = [worker()]) => {
     const queued = new Map(place === undefined ? [] : [[1, place]]);
-    const [{ why: said, isStuck }] = say({ pending: [step()], queued, workers }).waitsFor as [never];
-    return [said, isStuck];
+    const [{ why: reason, isStuck }] = explain({ pending: [step()], queued, workers }).waitsFor as [never];
+    return [reason, isStuck];
   };
   const due = { at: NOW - 5_000, attempts: 0, leasedUntil: undefined };
   assert.deepEqual(why(undefined), ["it is done, and the run gets its result next", false]);
@@ -133,10 +133,10 @@ test("a queued activity shows its worker, or that no worker claims it", () => {
 test("an eager activity shows the worker of its run, or that this worker is gone", () => {
   const eager = [step({ isQueued: false })];
   const leased = task({ state: "leased", worker: "w1", at: NOW + 9_000 });
-  const held = say({ run: run({ task: leased }), pending: eager });
+  const held = explain({ run: run({ task: leased }), pending: eager });
   assert.equal(held.summary, "order o-1 is worked on by w1, and waits for activity charge");
   assert.equal(held.waitsFor[0]!.why, "worker w1 has it");
-  const lost = say({ run: run({ task: { ...leased, at: NOW - 1 } }), pending: eager });
+  const lost = explain({ run: run({ task: { ...leased, at: NOW - 1 } }), pending: eager });
   assert.match(lost.summary, /^order o-1 waits for a worker: 1 of its workers are there, and busy$/);
   assert.match(lost.waitsFor[1]!.why!, /^its worker is gone; the next worker of the run repeats it$/);
 });
@@ -144,7 +144,7 @@ test("an eager activity shows the worker of its run, or that this worker is gone
 test("a run without a worker shows the reason", () => {
   const why = (workers: WorkerSummary[], more: Partial<StoredRun> = {}, readyFor = 60_000) => {
     const ready = task({ state: "ready", at: NOW - readyFor });
-    const { summary, waitsFor } = say({ run: run({ task: ready, ...more }), workers });
+    const { summary, waitsFor } = explain({ run: run({ task: ready, ...more }), workers });
     assert.equal(waitsFor[0]!.kind, "worker");
     return [summary.replace("order o-1 waits for a worker: ", ""), waitsFor[0]!.isStuck];
   };
@@ -184,7 +184,7 @@ test("a run pinned to a definition that no live worker has is stuck, with advice
   const pinOf = (build: string | undefined, definition: string) => writePin({ build, definition });
   const why = (pinned: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
     const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), pinned, ...more });
-    const { summary, waitsFor } = say({ run: waiting, workers });
+    const { summary, waitsFor } = explain({ run: waiting, workers });
     return [summary.replace("order o-1 waits for a worker: ", ""), waitsFor[0]!.isStuck];
   };
   const a = worker({ definitions: { order: "a".repeat(32) } });
@@ -206,18 +206,21 @@ test("a run pinned to a definition that no live worker has is stuck, with advice
 test("a run that is blocked, delayed, or waits for something unknown here is described as such", () => {
   const blocked = task({ state: "ready", at: NOW + 4_000, attempt: 3, problem: "it diverged" });
   assert.equal(
-    say({ run: run({ task: blocked }) }).summary,
+    explain({ run: run({ task: blocked }) }).summary,
     "order o-1 is blocked: its code could not go on, tried 3 times, and it is tried again in 4s",
   );
   const later = task({ state: "ready", at: NOW + 60_000 });
-  assert.equal(say({ run: run({ task: later, events: 1 }) }).summary, "order o-1 begins in 1m");
-  assert.equal(say({ run: run({ task: later }) }).summary, "order o-1 goes on in 1m");
-  assert.match(say({ code: undefined }).summary, /waits for a signal, an update or a condition, which its code knows/);
+  assert.equal(explain({ run: run({ task: later, events: 1 }) }).summary, "order o-1 begins in 1m");
+  assert.equal(explain({ run: run({ task: later }) }).summary, "order o-1 goes on in 1m");
+  assert.match(
+    explain({ code: undefined }).summary,
+    /waits for a signal, an update or a condition, which its code knows/,
+  );
 });
 
 test("a closed run shows its end, and waits for nothing", () => {
   const ended = (status: StoredRun["status"], result = "{}") =>
-    say({ run: run({ status, result, closedAt: NOW, task: undefined }), pending: [step()] });
+    explain({ run: run({ status, result, closedAt: NOW, task: undefined }), pending: [step()] });
   assert.deepEqual(ended("completed").waitsFor, []);
   assert.equal(ended("completed").summary, "order o-1 completed after 1m");
   const error = { errorCode: "ACTOR_FAILED", message: "no tea\nat all", error: { name: "RangeError" } };
@@ -228,12 +231,12 @@ test("a closed run shows its end, and waits for nothing", () => {
 });
 
 test("a timer that is long overdue is stuck", () => {
-  const [timer] = say({ pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
+  const [timer] = explain({ pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
   assert.deepEqual([timer!.isStuck, timer!.why], [true, "it is overdue: no process delivers timers"]);
 });
 
 test("a fired timer that a blocked run has not handled is not the cause", () => {
   const blocked = run({ task: task({ state: "ready", problem: "Date.now()", at: NOW + 5_000, arrived: 1 }) });
-  const [timer] = say({ run: blocked, pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
+  const [timer] = explain({ run: blocked, pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
   assert.deepEqual([timer!.isStuck, timer!.why], [false, "it has fired, and the run has not handled it yet"]);
 });

@@ -60,7 +60,7 @@ export function awaitedBy(facts: RunFacts): AwaitedThing[] {
 const isUnclaimed = (task: StoredTask | undefined, now: number): boolean =>
   task !== undefined && (task.state === "ready" ? (task.at ?? 0) <= now : task.state === "leased" && isLost(task, now));
 
-const hasUnheard = (task: StoredTask | undefined): boolean => task !== undefined && task.arrived > task.taken;
+const hasUnreadMessages = (task: StoredTask | undefined): boolean => task !== undefined && task.arrived > task.taken;
 
 const isLost = ({ at }: StoredTask, now: number): boolean => at !== undefined && at < now;
 
@@ -68,15 +68,15 @@ function awaitedStep(step: PendingStep, facts: RunFacts): AwaitedThing {
   const { kind, what, at: since, due, failures, error } = step;
   const thing = { kind, what, since, due, failures, error, why: undefined, isStuck: false };
   if (kind === "activity" && step.isQueued) return { ...thing, ...queuedActivity(step, facts) };
-  if (kind === "activity" || kind === "actor") return { ...thing, why: whoHas(facts) };
+  if (kind === "activity" || kind === "actor") return { ...thing, why: holderText(facts) };
   const isLate = kind === "timer" && due !== undefined && facts.now - due > STUCK_MS;
   if (!isLate) return thing;
   // The timer may be in the inbox already; the entry of the task explains the delay.
-  if (hasUnheard(facts.run.task)) return { ...thing, why: "it has fired, and the run has not handled it yet" };
+  if (hasUnreadMessages(facts.run.task)) return { ...thing, why: "it has fired, and the run has not handled it yet" };
   return { ...thing, why: "it is overdue: no process delivers timers", isStuck: true };
 }
 
-function whoHas({ run: { task }, now }: RunFacts): string {
+function holderText({ run: { task }, now }: RunFacts): string {
   if (task?.state === "leased" && !isLost(task, now)) return `worker ${task.worker} has it`;
   return "its worker is gone; the next worker of the run repeats it";
 }

@@ -118,7 +118,7 @@ describe("the process around guarded code", () => {
     const before = place();
     const listeners = () =>
       ["uncaughtExceptionMonitor", "unhandledRejection"].map((name) => process.listenerCount(name));
-    const heard = listeners();
+    const listening = listeners();
     const quick = workflow("quick", async () => new Date(0).toISOString());
     const rests = workflow("rests", async (ctx) => ctx.signal("go"));
     const app = await testLimpet({ workflows: [quick, rests] });
@@ -131,7 +131,7 @@ describe("the process around guarded code", () => {
     assert.notDeepEqual(place(), before);
     await app.stop();
     assert.deepEqual(place(), before);
-    assert.deepEqual(listeners(), heard);
+    assert.deepEqual(listeners(), listening);
   });
 });
 

@@ -30,7 +30,7 @@ export const isParked = (problem: string | undefined): boolean => problem?.start
 /** Throws WORKFLOW_TOO_LARGE; the step that exceeds the limit is not written. */
 export function checkLength({ events, bytes }: HistorySize, limit: HistoryLimit): void {
   if (!isBeyond({ events, bytes }, limit)) return;
-  const said = `has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;
+  const message = `has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;
   const raise = `worker.historyEvents (${limit.events}) and worker.historyMegabytes (${limit.bytes / 1024 / 1024}) can be raised`;
-  throw new LimpetError("WORKFLOW_TOO_LARGE", `${PARKED}${said}, or ${raise}`);
+  throw new LimpetError("WORKFLOW_TOO_LARGE", `${PARKED}${message}, or ${raise}`);
 }

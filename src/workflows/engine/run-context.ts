@@ -6,7 +6,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
 import { Prng } from "../../kernel/prng.ts";
 import { copyValue, toWire } from "../../kernel/values.ts";
-import { tellActivityOptions } from "../definition/activity-options.ts";
+import { serializeActivityOptions } from "../definition/activity-options.ts";
 import { checkAttributes, presentAttributes } from "../definition/attributes.ts";
 import { namesProblem } from "../definition/checked-options.ts";
 import type {
@@ -54,20 +54,20 @@ export class RunContext implements WorkflowContext {
     const where = inside();
     if (where?.isLooking === true) {
       const reader = where.isRecorded === true ? "a side effect" : "a query handler or an update validator";
-      const said = `${reader} may read the run, and must not change it`;
-      throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${said}`);
+      const message = `${reader} may read the run, and must not change it`;
+      throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${message}`);
     }
     return this.#run;
   }
 
   get info(): RunInfo {
-    const { started, deps: needs, events, bytes } = this.#run;
+    const { started, deps, events, bytes } = this.#run;
     return {
-      namespace: needs.namespace,
+      namespace: deps.namespace,
       workflowId: started.workflowId,
       runId: started.runId,
       type: started.type,
-      queue: needs.queue,
+      queue: deps.queue,
       historyEvents: events,
       historyBytes: bytes,
       continueAsNewSuggested: isContinueSuggested({ events, bytes }),
@@ -76,13 +76,13 @@ export class RunContext implements WorkflowContext {
 
   activity(activity: string | object, input?: unknown, options?: ActivityOptions): Promise<never> {
     const run = this.#acting("activity()");
-    const { deps: needs } = run;
-    const name = typeof activity === "string" ? activity : needs.nameOf(activity);
+    const { deps } = run;
+    const name = typeof activity === "string" ? activity : deps.nameOf(activity);
     if (name === undefined) {
-      const why = needs.whyUnknown?.(activity as object) ?? "it has no name";
+      const why = deps.whyUnknown?.(activity as object) ?? "it has no name";
       return run.refuse(new LimpetError("ACTIVITY_UNKNOWN", `ctx.activity: ${why}`));
     }
-    const recorded = tellActivityOptions(options);
+    const recorded = serializeActivityOptions(options);
     return run.ask({
       kind: "ActivityScheduled",
       name: checked("activity", name),
@@ -288,8 +288,8 @@ function checkFunction<Given>(what: string, fn: (input: never) => Given): (input
 
 function policyOf(onParentClose: ParentClosePolicy = "terminate"): ParentClosePolicy {
   if (POLICIES.includes(onParentClose)) return onParentClose;
-  const said = `must be one of ${POLICIES.join(", ")}; got "${String(onParentClose)}"`;
-  throw new LimpetError("WORKFLOW_INVALID", `onParentClose ${said}`);
+  const message = `must be one of ${POLICIES.join(", ")}; got "${String(onParentClose)}"`;
+  throw new LimpetError("WORKFLOW_INVALID", `onParentClose ${message}`);
 }
 
 /** A copy, because the code may change the value afterwards. */

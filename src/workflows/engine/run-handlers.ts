@@ -125,8 +125,15 @@ export class RunHandlers {
     return answer instanceof Promise ? answer.then(copyOf) : copyOf(answer);
   }
 
-  #unknown(code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN", said: string, known: ReadonlyMap<string, unknown>): LimpetError {
-    return new LimpetError(code, `${this.#deps.name()} ${said}; there are: ${[...known.keys()].join(", ") || "none"}`);
+  #unknown(
+    code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN",
+    problem: string,
+    known: ReadonlyMap<string, unknown>,
+  ): LimpetError {
+    return new LimpetError(
+      code,
+      `${this.#deps.name()} ${problem}; there are: ${[...known.keys()].join(", ") || "none"}`,
+    );
   }
 
   #inside<T>(fn: () => T): T {

@@ -201,12 +201,12 @@ export function shown(value: Wire): string | undefined {
 const UNDEFINED = '{"$":"undefined"}';
 
 /** The text of an error, with its name. A wrapper with the same message is replaced by its cause. */
-export function storedErrorText(told: unknown): string {
+export function storedErrorText(stored: unknown): string {
   const {
     message = "",
     error,
     cause,
-  } = (told ?? {}) as {
+  } = (stored ?? {}) as {
     message?: string;
     error?: { name: string };
     cause?: { name: string; message: string };

@@ -39,14 +39,14 @@ export async function endFromOutside(
   const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
   const event: EndedFromOutside = { kind, reason: error.message };
   const { reminders, messages } = endedBy(error, known, dispatcher.forQueue(run.queue), at);
-  const told = new Set(known.children.keys());
+  const notified = new Set(known.children.keys());
   const batch = writeEventBatch({ at, events: [event] });
   const closing = { namespace, workflowId, runId, status, batch, result: writeError(error), reminders, messages };
   if (!(await store.close(closing))) return false;
   try {
     // The worker may have added steps meanwhile. After the close no worker adds to the run.
     const { children } = (await runs.get(ref, undefined)) ?? known;
-    const missed = new Map([...children].filter(([n]) => !told.has(n)));
+    const missed = new Map([...children].filter(([n]) => !notified.has(n)));
     if (missed.size > 0) await store.deliver(toChildren(namespace, run, missed));
   } catch (cause) {
     const what = `workflow ${workflowId} is over (${status}); its latest children may not have been notified (${cause})`;

@@ -84,7 +84,7 @@ export class RunState implements DispatchingRun {
   readonly queued = new Set<number>();
   readonly scheduled: Map<number, ScheduledActivity> = new Map();
   readonly children: DispatchingRun["children"] = new Map();
-  readonly heard: string[] = [];
+  readonly signalIds: string[] = [];
   readonly #seen = new Set<string>();
   readonly #failedGroups = new Set<string>();
   /** Steps that failed or were cancelled. */
@@ -168,7 +168,7 @@ export class RunState implements DispatchingRun {
     for (const event of step.events) {
       if (event.kind === "WorkflowStarted") this.#begin(event, step.at);
       else if (isCommandEvent(event)) this.#decided(event, decided);
-      else this.#heard(event);
+      else this.#receive(event);
     }
     if (decided.length > 0) this.latest = decided;
   }
@@ -186,7 +186,7 @@ export class RunState implements DispatchingRun {
     this.started = started;
     this.startedAt = at;
     this.isDue = true;
-    this.#hear(...(started.heard ?? []));
+    this.#recordSignals(...(started.heard ?? []));
     this.#memo = { ...(started.memo as object | undefined) };
     this.#attributes = { ...(started.attributes as object | undefined) };
   }
@@ -272,14 +272,14 @@ export class RunState implements DispatchingRun {
   }
 
   /** Rejects late results and repeated messages. */
-  wants(news: ExternalEvent): boolean {
+  wants(event: ExternalEvent): boolean {
     if (this.isOver) return false;
-    if ("of" in news) return this.open.has(news.of) || (news.kind === "TimerFired" && this.wait?.timer === news.of);
-    const key = keyOf(news);
+    if ("of" in event) return this.open.has(event.of) || (event.kind === "TimerFired" && this.wait?.timer === event.of);
+    const key = keyOf(event);
     return key === undefined || !this.#seen.has(key);
   }
 
-  #heard(event: Exclude<HistoryEvent, CommandEvent | Started>): void {
+  #receive(event: Exclude<HistoryEvent, CommandEvent | Started>): void {
     switch (event.kind) {
       case "WorkflowTerminated":
       case "WorkflowTimedOut":
@@ -315,7 +315,7 @@ export class RunState implements DispatchingRun {
         break;
       }
       case "SignalReceived":
-        this.#hear(event.id);
+        this.#recordSignals(event.id);
         this.#received(event.name);
         break;
       case "UpdateAccepted":
@@ -333,8 +333,8 @@ export class RunState implements DispatchingRun {
     }
   }
 
-  #hear(...ids: readonly string[]): void {
-    this.heard.push(...ids);
+  #recordSignals(...ids: readonly string[]): void {
+    this.signalIds.push(...ids);
     for (const id of ids) this.#seen.add(signalKey(id));
   }
 

@@ -16,10 +16,10 @@ export const signalKey = (id: string): string => `signal ${id}`;
 export const updateKey = (id: string): string => `update ${id}`;
 
 /** The key by which a run detects repeated messages; undefined: it cannot. */
-export const keyOf = (news: ExternalEvent): string | undefined => {
-  if (news.kind === "CleanupRequested") return CLEANUP_KEY;
-  if (!("id" in news)) return undefined;
-  return news.kind === "SignalReceived" ? signalKey(news.id) : updateKey(news.id);
+export const keyOf = (event: ExternalEvent): string | undefined => {
+  if (event.kind === "CleanupRequested") return CLEANUP_KEY;
+  if (!("id" in event)) return undefined;
+  return event.kind === "SignalReceived" ? signalKey(event.id) : updateKey(event.id);
 };
 
 /** Throws NAME_INVALID for an id that some store cannot keep. */

@@ -104,8 +104,8 @@ function unlessAway(error: unknown): undefined {
   if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
 }
 
-function refused(told: unknown): Error {
-  const error = deserializeError(told);
+function refused(serialized: unknown): Error {
+  const error = deserializeError(serialized);
   if (isLimpetError(error, "UPDATE_UNKNOWN")) return error;
   return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was rejected", { cause: error });
 }

@@ -39,7 +39,7 @@ type CleanupRequested = Extract<ExternalEvent, { kind: "CleanupRequested" }>;
 export interface DispatchingRun
   extends Pick<
     LoadedRun,
-    "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard" | "attributesText" | "memoText"
+    "workflowId" | "runId" | "queued" | "scheduled" | "children" | "signalIds" | "attributesText" | "memoText"
   > {
   /** The pin of the run. */
   readonly pinned?: string;
@@ -60,7 +60,7 @@ export interface CommandDispatcherDeps {
 }
 
 /** Ids of signals that the next run knows. A sender repeats a signal soon, so it is among these. */
-const HEARD = 100;
+const SIGNAL_IDS = 100;
 /** Deliveries are retried without limit, because their data must not be lost. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
 
@@ -305,7 +305,7 @@ export class CommandDispatcher {
     const { started } = execution;
     const { timeoutAt, runTimeoutAt, parent, build } = started;
     const left = new Set(execution.unheard.map(({ id }) => id));
-    const heard = run.heard.filter((id) => !left.has(id)).slice(-HEARD);
+    const heard = run.signalIds.filter((id) => !left.has(id)).slice(-SIGNAL_IDS);
     const next = {
       type: end.type,
       workflowId,

@@ -2,11 +2,11 @@
 import { encodeValue } from "../../kernel/values.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
-  ActivityOptionsTold,
   CommandEvent,
   ExternalEvent,
   HistoryEvent,
   ParentClosePolicy,
+  SerializedActivityOptions,
 } from "../engine/events.ts";
 import type { Execution } from "../engine/execution.ts";
 import { signalKey, updateKey } from "../inbox/inbox-messages.ts";
@@ -21,7 +21,7 @@ export interface Item {
 /** A scheduled activity and the time of its command. */
 export interface ScheduledActivity {
   readonly name: string;
-  readonly options: ActivityOptionsTold | undefined;
+  readonly options: SerializedActivityOptions | undefined;
   readonly at: number;
 }
 
@@ -57,7 +57,7 @@ export class LoadedRun {
   /** Keys of handled signals and updates, so that a repeated one counts once. */
   readonly seen = new Set<string>();
   /** Ids of handled signals in order, including the last ones of the previous run. */
-  readonly heard: string[] = [];
+  readonly signalIds: string[] = [];
   #wake: (() => void) | undefined;
   #isNudged = false;
 
@@ -139,10 +139,10 @@ export class LoadedRun {
         this.scheduled.delete(event.of);
         break;
       case "WorkflowStarted":
-        this.#hear(...(event.heard ?? []));
+        this.#recordSignals(...(event.heard ?? []));
         break;
       case "SignalReceived":
-        this.#hear(event.id);
+        this.#recordSignals(event.id);
         break;
       case "UpdateAccepted":
       case "UpdateRejected":
@@ -153,8 +153,8 @@ export class LoadedRun {
     }
   }
 
-  #hear(...ids: readonly string[]): void {
-    this.heard.push(...ids);
+  #recordSignals(...ids: readonly string[]): void {
+    this.signalIds.push(...ids);
     for (const id of ids) this.seen.add(signalKey(id));
   }
 

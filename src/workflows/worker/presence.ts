@@ -42,7 +42,7 @@ export class WorkerPresence {
 
   async begin(): Promise<void> {
     this.#isAnnounced = true;
-    await this.#tell();
+    await this.#update();
     this.#isThere = true;
     this.#beat();
   }
@@ -66,7 +66,7 @@ export class WorkerPresence {
     await this.#deps.store.forgetWorker(namespace, worker).catch(() => {});
   }
 
-  async #tell(): Promise<void> {
+  async #update(): Promise<void> {
     const row = this.#row();
     // A worker without a build cannot be drained.
     const wasDrained = this.#isDrained;
@@ -77,7 +77,7 @@ export class WorkerPresence {
 
   #beat(): void {
     this.#timer = this.#deps.clock.after(this.#leaseMs / HEARTBEATS, () => {
-      void this.#tell()
+      void this.#update()
         .catch((err) => this.#deps.log.warn("workflow.heartbeat.failed", { err }))
         .finally(() => {
           if (this.#isThere) this.#beat();

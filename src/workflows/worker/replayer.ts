@@ -115,10 +115,10 @@ export class Replayer {
       [...each.waitsFor, ...each.commands.fresh.map(describeCommand)].join(", "),
     );
     if (here === there) return;
-    const said = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;
+    const difference = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;
     throw new LimpetError(
       "WORKFLOW_DIVERGED",
-      `${execution.workflow.name} ${execution.started.workflowId} is not the same again: ${said}`,
+      `${execution.workflow.name} ${execution.started.workflowId} is not the same again: ${difference}`,
     );
   }
 }

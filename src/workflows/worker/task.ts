@@ -75,7 +75,7 @@ export async function workOn(run: LoadedRun, delivered: number, deps: TaskDeps):
     if (run.execution.broken !== undefined) throw run.execution.broken;
     const step = new TaskStep(run, deps);
     if (known > run.taken) await step.takeAll(await deps.store.inbox(run.ref, run.taken, STEP));
-    for (const item of run.items.splice(0)) await step.tell(item);
+    for (const item of run.items.splice(0)) await step.receive(item);
     known = 0;
     if (step.isWorthWriting) {
       const outcome = await step.write();
@@ -193,8 +193,8 @@ class TaskStep {
       this.#terminated ??= message.reason;
       return;
     }
-    const news = message.kind === "UpdateRequested" ? this.#accept(message) : message;
-    await this.tell({ event: news });
+    const event = message.kind === "UpdateRequested" ? this.#accept(message) : message;
+    await this.receive({ event });
   }
 
   /** The validator of the workflow accepts or rejects the update. */
@@ -208,14 +208,14 @@ class TaskStep {
     }
   }
 
-  async tell({ event: news, reminders }: Item): Promise<void> {
+  async receive({ event, reminders }: Item): Promise<void> {
     const run = this.#run;
-    if (run.execution.end !== undefined || !isWanted(run, news)) return;
+    if (run.execution.end !== undefined || !isWanted(run, event)) return;
     if (reminders !== undefined) this.#completion.reminders.push(...reminders);
-    this.#completion.receive(news);
-    run.note(news, this.#at);
+    this.#completion.receive(event);
+    run.note(event, this.#at);
     run.execution.events = run.last + this.#events.length;
-    await run.execution.tell(news, this.#at);
+    await run.execution.deliver(event, this.#at);
     this.#collect();
   }
 
@@ -317,10 +317,10 @@ class TaskStep {
 }
 
 /** Drops late results and repeated messages. */
-function isWanted({ execution, seen }: LoadedRun, news: ExternalEvent): boolean {
-  if ("of" in news) return execution.isAwaited(news.of);
-  if (news.kind === "CancelRequested") return !execution.isCancelled;
-  const key = keyOf(news);
+function isWanted({ execution, seen }: LoadedRun, event: ExternalEvent): boolean {
+  if ("of" in event) return execution.isAwaited(event.of);
+  if (event.kind === "CancelRequested") return !execution.isCancelled;
+  const key = keyOf(event);
   return key === undefined || !seen.has(key);
 }
 
@@ -354,17 +354,17 @@ async function callActor(
       const result = await deps.callActor(type, id, method, readWire(input) as unknown[]);
       const wire = toWire(result, "the result", "RESULT_INVALID");
       checkPayload(wire, "the result");
-      return told({ kind: "ActivityCompleted", of: n, result: wire });
+      return itemOf({ kind: "ActivityCompleted", of: n, result: wire });
     } catch (thrown) {
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
-      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
+      if (isAnswer) return itemOf({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
     }
     if (!deps.isDraining()) await pause(backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), signal, deps.clock);
     if (signal.aborted || deps.isDraining()) return undefined;
   }
 }
 
-const told = (news: ExternalEvent): Item => ({ event: news });
+const itemOf = (event: ExternalEvent): Item => ({ event });
 
 /** Ends early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {

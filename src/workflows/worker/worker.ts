@@ -238,12 +238,12 @@ export class Worker {
     this.nudge();
   }
 
-  get #room(): number {
+  get #capacity(): number {
     return this.#settings.concurrency - this.#working.size;
   }
 
   get hasRoom(): boolean {
-    return this.#isOpen && !this.#presence.isDrained && this.#room > 0;
+    return this.#isOpen && !this.#presence.isDrained && this.#capacity > 0;
   }
 
   #lease(): TaskLease {
@@ -262,7 +262,7 @@ export class Worker {
           namespace,
           queue,
           types: this.#types,
-          limit: Math.min(this.#room, MOST_CLAIMED),
+          limit: Math.min(this.#capacity, MOST_CLAIMED),
           lease: this.#lease(),
           isSticky: this.cache.isOn,
           staleMs: staleAfter(leaseMs),

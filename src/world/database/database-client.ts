@@ -39,7 +39,7 @@ export class DatabaseClient implements Store {
   readonly #database: Database;
   readonly #station: Station;
   readonly #observers: Observers;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #inProgress = new Set<Promise<unknown>>();
   readonly #own = new OwnTakes();
   /** The ends of all notifications to this process. */
   readonly #watches = new Set<() => void>();
@@ -75,14 +75,14 @@ export class DatabaseClient implements Store {
     const asked = this.#database.ask(this.#station, question, async () => {
       const { truth } = this.#database;
       const answering = work(truth);
-      // Only this request took effect since the last call, so all news are its news.
-      const news = truth.workflows.takeChangedNamespaces();
+      // Only this request took effect since the last call, so it made all of these changes.
+      const changed = truth.workflows.takeChangedNamespaces();
       const answer = await answering;
-      this.#database.tellFollowers(this.#station, news);
+      this.#database.notifyFollowers(this.#station, changed);
       return answer;
     });
-    const over = (): void => void this.#underWay.delete(asked);
-    this.#underWay.add(asked);
+    const over = (): void => void this.#inProgress.delete(asked);
+    this.#inProgress.add(asked);
     asked.then(over, over);
     return asked;
   }
@@ -133,11 +133,11 @@ export class DatabaseClient implements Store {
   }
 
   #watch(all: Set<DatabaseListening>, namespace: string, listener: () => void): (() => void) | undefined {
-    if (!this.#database.tellsNews) return undefined;
+    if (!this.#database.sendsNotifications) return undefined;
     const mine: DatabaseListening = {
       station: this.#station,
       namespace,
-      hear: () => {
+      notify: () => {
         if (all.has(mine)) listener();
       },
     };
@@ -153,7 +153,7 @@ export class DatabaseClient implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const stop of this.#watches) stop();
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#inProgress);
   }
 }
 

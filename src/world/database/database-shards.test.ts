@@ -115,19 +115,19 @@ describe("shards at a virtual database", () => {
   test("observers are notified of rules, homes and remembered actors before the response leaves", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
-    const told: unknown[] = [];
+    const observed: unknown[] = [];
     setting.database.watchers.push({
-      ruled: (_, asked, settled) => told.push([asked.shards, settled.shards]),
-      notedHomes: (_, term, changes, isCurrent) => told.push([term, changes.length, isCurrent]),
-      remembered: (_, _home, changes, made) => told.push(changes.map(({ id }, i) => [id, made[i]])),
-      done: (_, question) => told.push(question),
+      ruled: (_, asked, settled) => observed.push([asked.shards, settled.shards]),
+      notedHomes: (_, term, changes, isCurrent) => observed.push([term, changes.length, isCurrent]),
+      remembered: (_, _home, changes, made) => observed.push(changes.map(({ id }, i) => [id, made[i]])),
+      done: (_, question) => observed.push(question),
     });
     await truth.shards.settle(truth.rule(2));
     const term = await newTerm(truth.store);
     const [writes, reads] = setting.steps(term);
     for (const step of [...writes, ...reads]) await setting.now(step());
     await setting.now(it.shards.noteHomes(term + 1, []));
-    assert.deepEqual(told, [
+    assert.deepEqual(observed, [
       ...[
         [3, 2],
         "rule",

@@ -125,48 +125,48 @@ describe("workflows at a virtual database", () => {
   test("other processes are notified of ready tasks a little later, and the writer is not", async () => {
     const setting = new Setting();
     const { it, other } = setting;
-    const told: string[] = [];
-    it.workflows.watch("n", () => told.push("itself"));
-    other.workflows.watch("n", () => told.push("other"));
-    other.workflows.watch("m", () => told.push("elsewhere"));
+    const notified: string[] = [];
+    it.workflows.watch("n", () => notified.push("itself"));
+    other.workflows.watch("n", () => notified.push("other"));
+    other.workflows.watch("m", () => notified.push("elsewhere"));
     await setting.now(it.start("a"));
     await setting.pass(100);
-    assert.deepEqual(told.splice(0), ["other"]);
+    assert.deepEqual(notified.splice(0), ["other"]);
     const held = await setting.now(it.leased("b"));
     await setting.now(it.complete(held, { outcome: closeAs() }));
     await setting.now(it.claim());
     await setting.pass(100);
-    assert.deepEqual(told, []);
+    assert.deepEqual(notified, []);
     const alice = await setting.now(take(it.store, actor("alice", "n")));
     await setting.now(it.store.commit([{ ...commitOf(alice, keep), starts: [it.startOf("c")] }]));
     await setting.pass(100);
-    assert.deepEqual(told.splice(0), ["other"]);
+    assert.deepEqual(notified.splice(0), ["other"]);
     await setting.now(other.store.close());
     await setting.now(it.start("d"));
     await setting.pass(100);
-    assert.deepEqual(told, []);
+    assert.deepEqual(notified, []);
   });
 
   test("reminders that come with a start or a step cause the same notifications as all others", async () => {
     const setting = new Setting();
     const { it, other } = setting;
-    let told = 0;
-    other.store.reminders.watch("n", () => told++);
+    let notified = 0;
+    other.store.reminders.watch("n", () => notified++);
     const held = await setting.now(it.leased("a", { reminders: [setOf(it.place.key("one"))] }));
     await setting.pass(100);
-    assert.equal(told, 1);
+    assert.equal(notified, 1);
     const starts = [it.startOf("b", { reminders: [setOf(it.place.key("two"))] })];
     await setting.now(it.complete(held, { reminders: [setOf(it.place.key("three"))], starts }));
     await setting.pass(100);
-    assert.equal(told, 2);
+    assert.equal(notified, 2);
     await setting.now(it.complete(held, { batch: batchOf("late"), reminders: [setOf(it.place.key("never"))] }));
     await setting.pass(100);
-    assert.equal(told, 2);
+    assert.equal(notified, 2);
   });
 
   test("a database without notifications declares it", () => {
     const { database, it } = new Setting();
-    database.tellsNews = false;
+    database.sendsNotifications = false;
     assert.equal(
       it.workflows.watch("n", () => {}),
       undefined,
@@ -192,7 +192,14 @@ describe("workflows at a virtual database", () => {
     await setting.now(it.complete(held, { batch: batchOf("2"), outcome: { kind: "keep", leaseMs: 1_000 } }));
     await setting.now(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]));
     await setting.now(it.workflows.close(it.closing("a")));
-    const expected = ["a is new: true", "k from 1: arrived", "w1 has 1", "2: done", "broken: true", "terminated: true"];
+    const expected = [
+      "a is new: true",
+      "k from 1: delivered",
+      "w1 has 1",
+      "2: done",
+      "broken: true",
+      "terminated: true",
+    ];
     assert.deepEqual(seen, expected);
   });
 });

@@ -315,36 +315,36 @@ describe("reminders at a virtual database", () => {
 
   test("other processes are notified of written reminders after a while, and the writer is not", async () => {
     const it = new Setting();
-    const told: string[] = [];
-    it.store.reminders.watch("n", () => told.push("writer"));
-    it.other.reminders.watch("n", () => told.push("other"));
-    it.other.reminders.watch("m", () => told.push("elsewhere"));
+    const observed: string[] = [];
+    it.store.reminders.watch("n", () => observed.push("writer"));
+    it.other.reminders.watch("n", () => observed.push("other"));
+    it.other.reminders.watch("m", () => observed.push("elsewhere"));
     await it.database.truth.reminders.write([set]);
     const write = it.store.reminders.write([set]);
-    assert.deepEqual(told, []);
+    assert.deepEqual(observed, []);
     await it.now(write);
     await it.timeline.run(it.timeline.now + 1_000);
-    assert.deepEqual(told, ["other"]);
+    assert.deepEqual(observed, ["other"]);
     const held = await it.taken();
     await it.now(it.store.commit([{ ...commitOf(held, keep), reminders: [set] }]));
     await it.timeline.run(it.timeline.now + 1_000);
-    assert.deepEqual(told, ["other", "other"]);
+    assert.deepEqual(observed, ["other", "other"]);
     await it.now(it.store.reminders.write([setOf(key, { at: it.database.now + 86_400_000 })]));
     await it.now(it.store.reminders.write([setOf(key, { at: 1, lease: { token: "mine", leaseMs: 1 } })]));
     await it.other.close();
     await it.now(it.store.reminders.write([set]));
     await it.timeline.run(it.timeline.now + 1_000);
-    assert.deepEqual(told, ["other", "other"]);
+    assert.deepEqual(observed, ["other", "other"]);
   });
 
   test("there is no notification of written reminders when the connection is lost, or the database has none", async () => {
     const it = new Setting({ failsAfter: 1 });
-    let told = 0;
-    assert.ok(it.other.reminders.watch("n", () => told++) !== undefined);
+    let notifications = 0;
+    assert.ok(it.other.reminders.watch("n", () => notifications++) !== undefined);
     await assert.rejects(it.now(it.store.reminders.write([set])), unknown);
     await it.timeline.run(it.timeline.now + 1_000);
-    assert.equal(told, 0);
-    it.database.tellsNews = false;
+    assert.equal(notifications, 0);
+    it.database.sendsNotifications = false;
     assert.equal(
       it.other.reminders.watch("n", () => {}),
       undefined,

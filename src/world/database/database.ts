@@ -53,7 +53,7 @@ const PATIENCE_MS = 5_000;
 export interface DatabaseListening {
   readonly station: Station;
   readonly namespace: string;
-  readonly hear: () => void;
+  readonly notify: () => void;
 }
 
 type Notify = (station: Station, ...about: readonly unknown[]) => void;
@@ -67,7 +67,7 @@ export class Database {
   /** Offset of its own clock from the world's clock. */
   offsetMs = 0;
   /** True if it notifies watching processes of changes by others. Some databases cannot. */
-  tellsNews = true;
+  sendsNotifications = true;
   /** For reminders and for workflows. */
   readonly listening = new Set<DatabaseListening>();
   readonly following = new Set<DatabaseListening>();
@@ -144,7 +144,7 @@ export class Database {
       notify: (event, ...about) => {
         for (const watcher of this.watchers) (watcher[event] as Notify | undefined)?.call(watcher, station, ...about);
       },
-      reminded: (writes) => this.tellNews(station, writes),
+      reminded: (writes) => this.notifyListeners(station, writes),
     };
   }
 
@@ -158,22 +158,22 @@ export class Database {
   }
 
   /** Notifies other processes of a write, later; or never when the connection is lost. */
-  tellNews(from: Station, batch: readonly ReminderWrite[]): void {
+  notifyListeners(from: Station, batch: readonly ReminderWrite[]): void {
     if (this.listening.size === 0) return;
-    this.#tell(from, this.listening, namespacesOf(batch, this.now));
+    this.#notify(from, this.listening, namespacesOf(batch, this.now));
   }
 
   /** Notifies processes that tasks of these namespaces may be ready, or runs may have ended. */
-  tellFollowers(from: Station, namespaces: ReadonlySet<string>): void {
-    if (namespaces.size > 0) this.#tell(from, this.following, namespaces);
+  notifyFollowers(from: Station, namespaces: ReadonlySet<string>): void {
+    if (namespaces.size > 0) this.#notify(from, this.following, namespaces);
   }
 
-  #tell(from: Station, listening: Iterable<DatabaseListening>, namespaces: ReadonlySet<string>): void {
-    for (const { station, namespace, hear } of listening) {
+  #notify(from: Station, listening: Iterable<DatabaseListening>, namespaces: ReadonlySet<string>): void {
+    for (const { station, namespace, notify } of listening) {
       if (station === from || !namespaces.has(namespace)) continue;
       const { failsAfter } = this.troubles;
       if (failsAfter > 0 && this.chance.chance(failsAfter)) continue;
-      this.timeline.plan(this.timeline.now + this.#takes(), KIND.answer, station, hear);
+      this.timeline.plan(this.timeline.now + this.#takes(), KIND.answer, station, notify);
     }
   }
 

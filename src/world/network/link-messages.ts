@@ -9,7 +9,7 @@ export type VirtualLinkMessage =
   | { readonly kind: "cancel"; readonly number: number }
   | { readonly kind: "value"; readonly number: number; readonly text: string }
   | { readonly kind: "error"; readonly number: number; readonly text: string }
-  | { readonly kind: "notOwner"; readonly number: number; readonly belief: Ownership }
+  | { readonly kind: "notOwner"; readonly number: number; readonly ownership: Ownership }
   | { readonly kind: "bye" };
 
 export type Travelling = Omit<RemoteCall, "args"> & { readonly args: ReturnType<typeof encodeArguments> };

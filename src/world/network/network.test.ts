@@ -252,14 +252,14 @@ describe("a connection that came to nothing", () => {
     assert.deepEqual([near.receiver.endings, two.network.open], [[], 0]);
   });
 
-  for (const tells of [true, false]) {
+  for (const resets of [true, false]) {
     for (const ms of [0, 0.3, 0.5, 0.8]) {
-      test(`a connection whose process ${tells ? "ended" : "lost its power"} ${ms} ms after it began leaves nothing behind`, async () => {
+      test(`a connection whose process ${resets ? "ended" : "lost its power"} ${ms} ms after it began leaves nothing behind`, async () => {
         const two = new Two();
         two.connect().end.send("never sent");
         await two.pass(ms);
         two.a.hasEnded = true;
-        two.network.stationGone(two.a, tells);
+        two.network.stationGone(two.a, resets);
         await two.pass(20_000);
         assert.equal(two.network.open, 0);
       });

@@ -253,7 +253,7 @@ export class Network implements Carriage {
       for (const end of [...ends]) if (isAffected(end)) this.#watchSilence(end);
   }
 
-  #hearsNothing(end: WorldEnd): boolean {
+  #isSilent(end: WorldEnd): boolean {
     const { peer } = end;
     if (peer === undefined) return false;
     return !this.line(peer.station.place, end.station.place).isOpen || !peer.station.isAwake;
@@ -261,13 +261,13 @@ export class Network implements Carriage {
 
   /** Checks as often as the real ends, and only while there is something to detect. */
   #watchSilence(end: WorldEnd): void {
-    if (end.isWatched || !this.#hearsNothing(end)) return;
+    if (end.isWatched || !this.#isSilent(end)) return;
     end.isWatched = true;
     const { tickMs, silentTicks } = end.patience;
     let silent = 0;
     const look = (): void => {
       if (!end.isOpen) return;
-      if (!this.#hearsNothing(end)) {
+      if (!this.#isSilent(end)) {
         end.isWatched = false;
         return;
       }
@@ -283,18 +283,18 @@ export class Network implements Carriage {
   // ——— The end of a process.
 
   /** Its kernel, if it still runs, resets all of its connections. */
-  stationGone(station: Station, tells: boolean): void {
+  stationGone(station: Station, resets: boolean): void {
     for (const [address, listener] of this.#listeners)
       if (listener.station === station) this.#listeners.delete(address);
     for (const end of this.endsOf(station)) {
-      if (tells) {
+      if (resets) {
         end.reset(undefined);
         continue;
       }
       end.isWithoutPower = true;
       end.drop();
     }
-    if (!tells) this.silenced(station);
+    if (!resets) this.silenced(station);
   }
 
   /**

@@ -16,13 +16,13 @@ import {
   stickyQuery,
 } from "../../wire/control/codec/arbitraries.test.ts";
 import {
-  Ear,
   FakeScheduler,
   HELLO,
   hasCode,
   openClient,
   openTestServer,
   type ServedHost,
+  TestListener,
   until,
 } from "../../wire/control/control-kit.test.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
@@ -85,54 +85,54 @@ for (const [name, open] of [
   /** A host that has sent its hello, and the scheduler's end of its stream. */
   const openHost = async (t: TestContext) => {
     const both = await open(t);
-    const ear = new Ear<SchedulerMessage>();
-    const stream = both.client.report(ear);
+    const listener = new TestListener<SchedulerMessage>();
+    const stream = both.client.report(listener);
     stream.send(HELLO);
     const host: ServedHost = await both.service.host();
-    await host.hears(1);
-    return { ...both, ear, stream, host };
+    await host.receives(1);
+    return { ...both, ear: listener, stream, host };
   };
 
   describe(`a host's stream to a ${name} scheduler`, () => {
     test("a host's stream delivers any message in both directions, in order", async (t) => {
-      const { stream, host, ear } = await openHost(t);
+      const { stream, host, ear: listener } = await openHost(t);
       const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
       for (const message of sent) stream.send(message);
-      assert.deepEqual(await host.hears(sent.length + 1), [HELLO, ...sent]);
+      assert.deepEqual(await host.receives(sent.length + 1), [HELLO, ...sent]);
       const answers = fc.sample(schedulerMessage, 200);
       for (const message of answers) host.stream.send(message);
-      assert.deepEqual(await ear.hears(answers.length), answers);
+      assert.deepEqual(await listener.receives(answers.length), answers);
     });
 
     test("a stream that the host closes ends for both sides after all earlier messages", async (t) => {
-      const { stream, host, ear } = await openHost(t);
+      const { stream, host, ear: listener } = await openHost(t);
       stream.send({ kind: "goodbye" });
       stream.close();
       assert.equal(await host.ended, undefined);
-      assert.equal(await ear.ended, undefined);
-      assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+      assert.equal(await listener.ended, undefined);
+      assert.deepEqual(host.received.at(-1), { kind: "goodbye" });
     });
 
     test("the scheduler gets the error with which the host closed the stream", async (t) => {
-      const { stream, host, ear } = await openHost(t);
+      const { stream, host, ear: listener } = await openHost(t);
       stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
       assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
-      assert.equal(await ear.ended, undefined);
+      assert.equal(await listener.ended, undefined);
     });
 
     test("a stream that the scheduler closes ends for both sides after all earlier messages", async (t) => {
-      const { host, ear } = await openHost(t);
+      const { host, ear: listener } = await openHost(t);
       host.stream.send({ kind: "removed", reason: "it was gone for too long" });
       host.stream.close();
-      assert.equal(await ear.ended, undefined);
-      assert.deepEqual(ear.heard, [{ kind: "removed", reason: "it was gone for too long" }]);
+      assert.equal(await listener.ended, undefined);
+      assert.deepEqual(listener.received, [{ kind: "removed", reason: "it was gone for too long" }]);
       assert.equal(await host.ended, undefined);
     });
 
     test("the host gets the error with which the scheduler closed the stream", async (t) => {
-      const { host, ear } = await openHost(t);
+      const { host, ear: listener } = await openHost(t);
       host.stream.close(new LimpetError("NOT_LEADER", "not any more: „ü“ leads"));
-      const error = await ear.ended;
+      const error = await listener.ended;
       assert.ok(hasCode("NOT_LEADER", /^not any more: „ü“ leads$/)(error));
       assert.equal(error?.retry, "elsewhere");
       assert.equal(await host.ended, undefined);
@@ -142,18 +142,18 @@ for (const [name, open] of [
       const service = new FakeScheduler();
       service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
       const { client } = await open(t, service);
-      const ear = new Ear<SchedulerMessage>();
-      client.report(ear).send(HELLO);
-      assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await ear.ended));
-      assert.equal(service.hosts[0]!.heard.length, 0);
+      const listener = new TestListener<SchedulerMessage>();
+      client.report(listener).send(HELLO);
+      assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await listener.ended));
+      assert.equal(service.hosts[0]!.received.length, 0);
       assert.equal(await service.hosts[0]!.ended, undefined);
     });
 
     test("the end of a stream is delivered after the current work of each side", async (t) => {
-      const { stream, host, ear } = await openHost(t);
+      const { stream, host, ear: listener } = await openHost(t);
       host.stream.close();
       assert.equal(host.ends, 0);
-      await ear.ended;
+      await listener.ended;
       const other = await openHost(t);
       other.stream.close();
       assert.equal(other.ear.ends, 0);
@@ -161,23 +161,23 @@ for (const [name, open] of [
     });
 
     test("a stream ends once, however often it is closed, and drops later messages", async (t) => {
-      const { stream, host, ear } = await openHost(t);
+      const { stream, host, ear: listener } = await openHost(t);
       host.stream.close();
       host.stream.close(new LimpetError("NOT_LEADER", "too late"));
       host.stream.send({ kind: "drain" });
       stream.close();
       stream.send({ kind: "goodbye" });
-      assert.equal(await ear.ended, undefined);
+      assert.equal(await listener.ended, undefined);
       await host.ended;
-      assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
+      assert.deepEqual([listener.ends, host.ends, listener.received.length, host.received.length], [1, 1, 0, 1]);
     });
 
     test("a stream cannot be opened without a listener", async (t) => {
       const { client, shut } = await open(t);
       await shut();
-      const ear = new Ear<SchedulerMessage>();
-      client.report(ear).send(HELLO);
-      assert.ok(hasCode("UNREACHABLE")(await ear.ended));
+      const listener = new TestListener<SchedulerMessage>();
+      client.report(listener).send(HELLO);
+      assert.ok(hasCode("UNREACHABLE")(await listener.ended));
       await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
       await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("UNREACHABLE"));
       await assert.rejects(
@@ -198,9 +198,9 @@ for (const [name, open] of [
       client.watch(watcher);
       const host = { address: "10.0.0.1:7400", leader: true, dedicated: true, incarnation: "s-1" };
       await until(() => watcher.lists.length === 1);
-      service.tell({ term: 2, hosts: [host] });
+      service.publish({ term: 2, hosts: [host] });
       await until(() => watcher.lists.length === 2);
-      service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
+      service.publish({ term: 3, hosts: [{ ...host, leader: false }] });
       await until(() => watcher.lists.length === 3);
       assert.deepEqual(watcher.lists, [
         { term: 1, hosts: [] },
@@ -286,16 +286,16 @@ for (const [name, open] of [
 
   describe(`a client of a ${name} scheduler`, () => {
     test("a client that is closed ends its streams in order", async (t) => {
-      const { client, stream, ear, host, service } = await openHost(t);
+      const { client, stream, ear: listener, host, service } = await openHost(t);
       const watcher = new Watcher();
       client.watch(watcher);
       await until(() => watcher.lists.length === 1);
       stream.send({ kind: "goodbye" });
       client.close();
-      assert.equal(await ear.ended, undefined);
+      assert.equal(await listener.ended, undefined);
       assert.equal(await host.ended, undefined);
       await until(() => watcher.endings.length === 1 && service.watchers.size === 0);
-      assert.deepEqual([watcher.endings, host.heard.at(-1)], [[undefined], { kind: "goodbye" }]);
+      assert.deepEqual([watcher.endings, host.received.at(-1)], [[undefined], { kind: "goodbye" }]);
     });
 
     test("a client reconnects when the scheduler is back", async (t) => {
@@ -303,9 +303,9 @@ for (const [name, open] of [
       await first.shut();
       await first.ear.ended;
       const again = await first.reopen();
-      const ear = new Ear<SchedulerMessage>();
-      first.client.report(ear).send(HELLO);
-      assert.deepEqual(await (await again.host()).hears(1), [HELLO]);
+      const listener = new TestListener<SchedulerMessage>();
+      first.client.report(listener).send(HELLO);
+      assert.deepEqual(await (await again.host()).receives(1), [HELLO]);
     });
   });
 }
@@ -332,11 +332,11 @@ class World {
   }
 
   async reported() {
-    const ear = new Ear<SchedulerMessage>();
-    const stream = this.client.report(ear);
+    const listener = new TestListener<SchedulerMessage>();
+    const stream = this.client.report(listener);
     stream.send(HELLO);
     await this.pass(100);
-    return { ear, stream, served: this.service.hosts.at(-1)! };
+    return { ear: listener, stream, served: this.service.hosts.at(-1)! };
   }
 }
 
@@ -347,7 +347,7 @@ describe("a virtual stream under faults", () => {
   test("the end of a process is an error for the other side of its stream", async () => {
     for (const who of ["host", "scheduler"] as const) {
       const world = new World();
-      const { ear, served } = await world.reported();
+      const { ear: listener, served } = await world.reported();
       const watcher = new Watcher();
       world.client.watch(watcher);
       await world.pass(100);
@@ -355,7 +355,7 @@ describe("a virtual stream under faults", () => {
       world.network.stationGone(world[who], true);
       await world.pass(100);
       const expected = who === "host" ? ["open", "UNREACHABLE", 0] : ["UNREACHABLE", "open", 1];
-      assert.deepEqual([codeOf(ear), codeOf(served), watcher.endings.length], expected);
+      assert.deepEqual([codeOf(listener), codeOf(served), watcher.endings.length], expected);
       if (who === "host") assert.equal(world.service.watchers.size, 0);
       else assert.ok(hasCode("UNREACHABLE")(watcher.endings[0]));
     }
@@ -363,33 +363,33 @@ describe("a virtual stream under faults", () => {
 
   test("a broken stream is detected by both ends, in about five seconds", async () => {
     const world = new World();
-    const { ear, served } = await world.reported();
+    const { ear: listener, served } = await world.reported();
     world.network.change(1, 2, { isOpen: false });
     world.network.change(2, 1, { isOpen: false });
     await world.pass(CONTROL_LIMITS.tickMs * (CONTROL_LIMITS.silentTicks - 1) - 1);
-    assert.deepEqual([ear.ends, served.ends], [0, 0]);
+    assert.deepEqual([listener.ends, served.ends], [0, 0]);
     await world.pass(CONTROL_LIMITS.tickMs * 2);
-    assert.deepEqual([codeOf(ear), codeOf(served)], ["UNREACHABLE", "UNREACHABLE"]);
+    assert.deepEqual([codeOf(listener), codeOf(served)], ["UNREACHABLE", "UNREACHABLE"]);
   });
 
   test("a stream without messages is not suspected", async () => {
     const world = new World();
-    const { ear, served } = await world.reported();
+    const { ear: listener, served } = await world.reported();
     await world.pass(3_600_000);
     served.stream.send({ kind: "drain" });
     await world.pass(100);
-    assert.deepEqual([ear.heard, ear.ends, served.ends], [[{ kind: "drain" }], 0, 0]);
+    assert.deepEqual([listener.received, listener.ends, served.ends], [[{ kind: "drain" }], 0, 0]);
   });
 
   test("a stream cannot be opened behind a cut line", async () => {
     const world = new World();
     world.network.change(1, 2, { isOpen: false });
-    const ear = new Ear<SchedulerMessage>();
-    world.client.report(ear).send(HELLO);
+    const listener = new TestListener<SchedulerMessage>();
+    world.client.report(listener).send(HELLO);
     const described = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
     await world.pass(CONTROL_LIMITS.connectMs + 1);
     await described;
-    assert.equal(codeOf(ear), "UNREACHABLE");
+    assert.equal(codeOf(listener), "UNREACHABLE");
     world.network.heal();
     await world.pass(1_000);
     assert.equal(world.service.hosts.length, 0);
@@ -397,7 +397,7 @@ describe("a virtual stream under faults", () => {
 
   test("a stream is reset when the other end does not read its messages", async () => {
     const world = new World();
-    const { ear, stream, served } = await world.reported();
+    const { ear: listener, stream, served } = await world.reported();
     world.network.change(2, 1, { isOpen: false });
     for (let i = 0; i <= CONTROL_LIMITS.queue; i++) served.stream.send({ kind: "drain" });
     await world.pass(1);
@@ -405,8 +405,8 @@ describe("a virtual stream under faults", () => {
     stream.send({ kind: "goodbye" });
     world.network.heal();
     await world.pass(100);
-    assert.equal(codeOf(ear), "UNREACHABLE");
-    assert.equal(served.heard.length, 1, "it hears nothing after the end");
+    assert.equal(codeOf(listener), "UNREACHABLE");
+    assert.equal(served.received.length, 1, "it hears nothing after the end");
   });
 
   test("a stream leaves no connection behind, whichever side ends it", async () => {
@@ -431,13 +431,13 @@ describe("a virtual stream under faults", () => {
 describe("a virtual scheduler, as the real one", () => {
   test("a scheduler that stops ends every stream with a notification, and drops its watchers", async () => {
     const world = new World();
-    const { ear, served } = await world.reported();
+    const { ear: listener, served } = await world.reported();
     const watcher = new Watcher();
     world.client.watch(watcher);
     await world.pass(100);
     void world.testServer.close();
     await world.pass(1_000);
-    assert.deepEqual([codeOf(ear), watcher.endings.map((error) => error?.code)], ["STOPPING", ["STOPPING"]]);
+    assert.deepEqual([codeOf(listener), watcher.endings.map((error) => error?.code)], ["STOPPING", ["STOPPING"]]);
     assert.deepEqual([served.ends, world.service.watchers.size, world.network.open], [1, 0, 0]);
   });
 
@@ -493,7 +493,7 @@ describe("a virtual scheduler, as the real one", () => {
     const underWay = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     await world.pass(100);
     world.client.close();
-    const late = new Ear<SchedulerMessage>();
+    const late = new TestListener<SchedulerMessage>();
     world.client.report(late);
     const later = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     await world.pass(1_000);

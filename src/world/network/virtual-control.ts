@@ -33,7 +33,7 @@ export type VirtualControlMessage =
 
 /** The client's side of a stream. */
 interface Talk {
-  send(said: VirtualControlMessage): void;
+  send(message: VirtualControlMessage): void;
   close(error?: Parting): void;
 }
 
@@ -69,15 +69,15 @@ export class VirtualScheduler implements SchedulerClient {
   }
 
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
-    const { send, close } = this.#stream({ about: "report" }, listener, (said) => {
-      if (said.about === "scheduler") listener.message(said.message);
+    const { send, close } = this.#stream({ about: "report" }, listener, (received) => {
+      if (received.about === "scheduler") listener.message(received.message);
     });
     return { send: (message) => send({ about: "host", message }), close };
   }
 
   watch(listener: WatchListener): () => void {
-    const { close } = this.#stream({ about: "watch" }, listener, (said) => {
-      if (said.about === "list") listener.list(said.list);
+    const { close } = this.#stream({ about: "watch" }, listener, (received) => {
+      if (received.about === "list") listener.list(received.list);
     });
     return () => close();
   }
@@ -86,7 +86,7 @@ export class VirtualScheduler implements SchedulerClient {
   #stream(
     first: VirtualControlMessage,
     listener: Pick<WatchListener, "closed">,
-    hear: (said: VirtualControlMessage) => void,
+    receive: (message: VirtualControlMessage) => void,
   ): Talk {
     if (this.#isClosed) {
       queueMicrotask(() => listener.closed(closed()));
@@ -101,13 +101,13 @@ export class VirtualScheduler implements SchedulerClient {
     };
     const end = this.#connect(first, {
       message: (message) => {
-        const said = message as VirtualControlMessage;
+        const received = message as VirtualControlMessage;
         if (isOver) return;
-        if (said.about === "parting") {
+        if (received.about === "parting") {
           end.close();
-          over(said.error && rebuild(said.error));
+          over(received.error && rebuild(received.error));
         } else {
-          hear(said);
+          receive(received);
         }
       },
       ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
@@ -121,8 +121,8 @@ export class VirtualScheduler implements SchedulerClient {
     };
     const stop = (): void => close();
     this.#open.add(stop);
-    const send = (said: VirtualControlMessage): void => {
-      if (!isOver) end.send(said);
+    const send = (message: VirtualControlMessage): void => {
+      if (!isOver) end.send(message);
     };
     return { send, close };
   }
@@ -145,10 +145,10 @@ export class VirtualScheduler implements SchedulerClient {
         { about: "admin", request },
         {
           message: (message) => {
-            const said = message as VirtualControlMessage;
+            const received = message as VirtualControlMessage;
             over();
-            if (said.about === "answer") resolve(said.answer as LeaderAnswer<R>);
-            else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
+            if (received.about === "answer") resolve(received.answer as LeaderAnswer<R>);
+            else if (received.about === "parting" && received.error !== undefined) reject(rebuild(received.error));
           },
           ended: (how) => fail(lost(this.address, how)),
         },
@@ -185,9 +185,9 @@ export class VirtualControlServer {
     let behind: Receiver | undefined;
     return {
       message: (message) => {
-        const said = message as VirtualControlMessage;
-        if (behind === undefined) behind = this.#begin(end, said);
-        else behind.message(said);
+        const received = message as VirtualControlMessage;
+        if (behind === undefined) behind = this.#begin(end, received);
+        else behind.message(received);
       },
       ended: (how) => {
         this.#ends.delete(end);
@@ -256,10 +256,10 @@ export class VirtualControlServer {
     if (!isOver) this.#ends.set(end, () => stream.close(STOPPING));
     return {
       message: (message) => {
-        const said = message as VirtualControlMessage;
+        const received = message as VirtualControlMessage;
         if (isOver) return;
-        if (said.about === "host") listener.message(said.message);
-        else if (said.about === "parting") over(said.error && rebuild(said.error));
+        if (received.about === "host") listener.message(received.message);
+        else if (received.about === "parting") over(received.error && rebuild(received.error));
       },
       ended: (how) => over(how === "closed" ? undefined : lost("a host", how)),
     };

@@ -39,9 +39,9 @@ class World {
     this.testServer = new VirtualLinkServer(this.address, this.service, this.network, this.host, clock);
   }
 
-  crash(tells = true): void {
+  crash(resets = true): void {
     this.host.hasEnded = true;
-    this.network.stationGone(this.host, tells);
+    this.network.stationGone(this.host, resets);
   }
 
   pass(ms: number): Promise<void> {
@@ -56,7 +56,9 @@ class World {
 }
 
 const outcomes = (...callers: readonly Caller[]): string[] =>
-  callers.map(({ heard }) => heard.map(([how, what]) => (what instanceof LimpetError ? what.code : how)).join(" "));
+  callers.map(({ outcomes }) =>
+    outcomes.map(([how, what]) => (what instanceof LimpetError ? what.code : how)).join(" "),
+  );
 
 describe("a virtual link under faults", () => {
   test("the end of the other process loses sent calls, and leaves others unsent", async () => {
@@ -69,7 +71,7 @@ describe("a virtual link under faults", () => {
     await world.pass(100);
     assert.deepEqual(outcomes(...sent, refused), ["ANSWER_LOST", "ANSWER_LOST", "UNREACHABLE"]);
     assert.deepEqual(
-      [...sent, refused].map(({ heard }) => heard[0]![0]),
+      [...sent, refused].map(({ outcomes }) => outcomes[0]![0]),
       ["lost", "lost", "unsent"],
     );
     assert.equal(world.service.served.length, 2);
@@ -94,7 +96,7 @@ describe("a virtual link under faults", () => {
     for (let i = 0; i < 12_000; i++) {
       const caller = world.call();
       await world.pass(1);
-      if (/refused/.test((caller.heard[0]?.[1] as Error | undefined)?.message ?? "")) {
+      if (/refused/.test((caller.outcomes[0]?.[1] as Error | undefined)?.message ?? "")) {
         if (last !== undefined) pauses.push(world.timeline.now - last);
         last = world.timeline.now;
       }
@@ -116,11 +118,11 @@ describe("a virtual link under faults", () => {
     // again.
     const first = world.call();
     await world.pass(10);
-    assert.match((first.heard[0]![1] as Error).message, /refused/);
+    assert.match((first.outcomes[0]![1] as Error).message, /refused/);
     await world.pass(pauseMs);
     const second = world.call();
     await world.pass(10);
-    assert.match((second.heard[0]![1] as Error).message, /refused/);
+    assert.match((second.outcomes[0]![1] as Error).message, /refused/);
   });
 
   test("a connection attempt behind a cut line times out, and a call's own timeout is reported if it comes first", async () => {
@@ -129,7 +131,7 @@ describe("a virtual link under faults", () => {
     const [patient, hasty] = [world.call(), world.call([], { timeoutMs: 500 })];
     await world.pass(LINK_LIMITS.connectMs + 1);
     assert.deepEqual(outcomes(patient, hasty), ["UNREACHABLE", "CALL_TIMEOUT"]);
-    assert.ok([patient, hasty].every(({ heard }) => heard[0]![0] === "unsent"));
+    assert.ok([patient, hasty].every(({ outcomes }) => outcomes[0]![0] === "unsent"));
     world.network.heal();
     await world.pass(1_000);
     assert.equal(world.service.served.length, 0);
@@ -156,7 +158,7 @@ describe("a virtual link under faults", () => {
     await world.pass(3_600_000);
     world.service.served[0]!.answer.value("at last");
     await world.pass(100);
-    assert.deepEqual(caller.heard, [["value", "at last"]]);
+    assert.deepEqual(caller.outcomes, [["value", "at last"]]);
   });
 
   test("a server that closes asks callers to leave, and lets running calls finish", async () => {
@@ -177,7 +179,7 @@ describe("a virtual link under faults", () => {
     await world.pass(100);
     assert.equal(isShut, true);
     assert.deepEqual(
-      callers.map(({ heard }) => heard),
+      callers.map(({ outcomes }) => outcomes),
       callers.map((_, i) => [["value", i]]),
     );
     assert.ok(world.service.served.every(({ cancels }) => cancels === 0));
@@ -242,8 +244,8 @@ describe("a virtual link under faults", () => {
       const served = world.service.served.map(({ call }) => call.args[0]);
       assert.equal(new Set(served).size, served.length, "a call was served twice");
       for (const [i, caller] of callers.entries()) {
-        assert.equal(caller.heard.length, cancelled.has(caller) ? 0 : 1, `call ${i}`);
-        for (const [how, what] of caller.heard) {
+        assert.equal(caller.outcomes.length, cancelled.has(caller) ? 0 : 1, `call ${i}`);
+        for (const [how, what] of caller.outcomes) {
           counts[how]++;
           if (how === "value") assert.equal(what, i);
           if (how === "unsent") assert.ok(!served.includes(i), "an unsent call was served");
@@ -264,7 +266,7 @@ describe("a virtual link, as the real one", () => {
     void world.testServer.close();
     const crossing = world.call(["crosses"]);
     await world.pass(10_000);
-    assert.deepEqual([first.heard, crossing.heard], [[["value", "first"]], [["value", "crosses"]]]);
+    assert.deepEqual([first.outcomes, crossing.outcomes], [[["value", "first"]], [["value", "crosses"]]]);
     assert.equal(world.network.open, 0);
   });
 
@@ -313,7 +315,7 @@ describe("a virtual link, as the real one", () => {
     assert.deepEqual(outcomes(callers.at(-1)!), ["LINK_FULL"]);
     for (const { call, answer } of world.service.served.slice()) answer.value(call.args[0]);
     await world.pass(1_000);
-    assert.ok(callers.slice(0, -1).every(({ heard }) => heard[0]?.[0] === "value"));
+    assert.ok(callers.slice(0, -1).every(({ outcomes }) => outcomes[0]?.[0] === "value"));
   });
 
   test("a virtual link counts checks of silence as the real one does", async () => {

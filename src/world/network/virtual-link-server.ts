@@ -53,7 +53,7 @@ export class VirtualLinkServer {
     for (const served of this.#served) served.leave();
     // Callers hang up after their last answer, unless they have ended.
     while (this.#served.size > 0) {
-      const isQuiet = [...this.#served].every(({ underWay }) => underWay === 0);
+      const isQuiet = [...this.#served].every(({ inProgress }) => inProgress === 0);
       const leftMs = (isQuiet ? Math.min(this.#idleAt + lingerMs, latest) : latest) - this.#clock.monotonic();
       if (leftMs <= 0) break;
       await this.#change(leftMs);
@@ -83,16 +83,16 @@ class Served {
     this.#owner = owner;
   }
 
-  get underWay(): number {
+  get inProgress(): number {
     return this.#cancels.size;
   }
 
   message(message: unknown): void {
-    const said = message as VirtualLinkMessage;
-    if (said.kind === "call") this.#serve(said.number, said.call);
-    else if (said.kind === "cancel" && this.#cancels.has(said.number)) {
-      const cancel = this.#cancels.get(said.number);
-      this.#answer({ kind: "value", number: said.number, text: "" });
+    const received = message as VirtualLinkMessage;
+    if (received.kind === "call") this.#serve(received.number, received.call);
+    else if (received.kind === "cancel" && this.#cancels.has(received.number)) {
+      const cancel = this.#cancels.get(received.number);
+      this.#answer({ kind: "value", number: received.number, text: "" });
       cancel?.();
     }
   }
@@ -104,7 +104,7 @@ class Served {
       {
         value: (result) => this.#answer({ kind: "value", number, text: "" }, result),
         error: (error) => this.#answer({ kind: "error", number, text: JSON.stringify(serializeError(error)) }),
-        notOwner: (belief) => this.#answer({ kind: "notOwner", number, belief }),
+        notOwner: (ownership) => this.#answer({ kind: "notOwner", number, ownership }),
       },
       this,
     );
@@ -112,17 +112,17 @@ class Served {
   }
 
   /** The first answer counts. */
-  #answer(said: Extract<VirtualLinkMessage, { readonly number: number }>, result?: unknown): void {
-    if (!this.#cancels.has(said.number)) return;
-    let answer = said;
-    if (said.kind === "value" && result !== undefined) {
+  #answer(request: Extract<VirtualLinkMessage, { readonly number: number }>, result?: unknown): void {
+    if (!this.#cancels.has(request.number)) return;
+    let answer = request;
+    if (request.kind === "value" && result !== undefined) {
       try {
-        answer = { ...said, text: encodeLinkResult(result) };
+        answer = { ...request, text: encodeLinkResult(result) };
       } catch (error) {
-        answer = { kind: "error", number: said.number, text: JSON.stringify(serializeError(error)) };
+        answer = { kind: "error", number: request.number, text: JSON.stringify(serializeError(error)) };
       }
     }
-    this.#cancels.delete(said.number);
+    this.#cancels.delete(request.number);
     this.#end.send(answer);
     if (this.#cancels.size === 0) this.#owner.idle();
   }

@@ -179,11 +179,11 @@ for (const [name, open] of [
       const [caller, cancelled] = [new Caller(), new Caller()];
       it.links.call(it.address, callOf([() => {}]), caller);
       it.links.call(it.address, callOf([() => {}]), cancelled)();
-      assert.deepEqual(caller.heard, []);
+      assert.deepEqual(caller.outcomes, []);
       const [how, what] = await caller.outcome;
       assert.equal(how, "error");
       assert.ok(isLimpetError(what, "ARGUMENT_INVALID"));
-      assert.deepEqual([cancelled.heard, it.service.served.length], [[], 0]);
+      assert.deepEqual([cancelled.outcomes, it.service.served.length], [[], 0]);
     });
 
     test("a link delivers calls in the order in which they were made, also those that waited for the connection", async () => {
@@ -220,7 +220,7 @@ for (const [name, open] of [
       cancel();
       it.service.respond = (_, answer) => answer.value("next");
       assert.deepEqual(await askOf(it), ["value", "next"]);
-      assert.deepEqual([caller.heard, it.service.served[0]!.cancels], [[], 1]);
+      assert.deepEqual([caller.outcomes, it.service.served[0]!.cancels], [[], 1]);
     });
 
     test("a link does not cancel an answered call", async () => {
@@ -230,7 +230,7 @@ for (const [name, open] of [
       await caller.outcome;
       cancel();
       await askOf(it);
-      assert.deepEqual([caller.heard.length, it.service.served[0]!.cancels], [1, 0]);
+      assert.deepEqual([caller.outcomes.length, it.service.served[0]!.cancels], [1, 0]);
     });
 
     test("a caller that gave up while the link connected gets no notification", async () => {
@@ -240,7 +240,7 @@ for (const [name, open] of [
       cancel();
       cancel();
       await askOf(it);
-      assert.deepEqual(caller.heard, []);
+      assert.deepEqual(caller.outcomes, []);
     });
 
     test("calls without a listener are unsent, the next ones at once, and there is another attempt after a pause", async () => {
@@ -254,7 +254,7 @@ for (const [name, open] of [
       assert.equal(how, "unsent");
       assert.match((what as Error).message, /failed just now/);
       const next = new Service((_, answer) => answer.value("back"));
-      await using _door = await it.reopen(next);
+      await using _server = await it.reopen(next);
       await until("it answers", async () => {
         await it.pass(10);
         return (await askOf(it))[0] === "value";

@@ -70,10 +70,10 @@ export class VirtualLinks implements Links {
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is stopping");
 
 /** Notifies the caller after `call` has returned. */
-function refuse(tell: () => void): Cancel {
+function refuse(notify: () => void): Cancel {
   let waits = true;
   queueMicrotask(() => {
-    if (waits) tell();
+    if (waits) notify();
   });
   return () => {
     waits = false;
@@ -182,7 +182,7 @@ class Carrier {
     this.#clock = clock;
     this.#owner = owner;
     this.#end = network.connect(station, address, PATIENCE, {
-      message: (message) => this.#heard(message as VirtualLinkMessage),
+      message: (message) => this.#received(message as VirtualLinkMessage),
       ended: (how) => this.#over(how, "UNREACHABLE"),
     });
     this.#patience = clock.after(LINK_LIMITS.helloMs, () => this.#end.reset("silent"));
@@ -217,8 +217,8 @@ class Carrier {
     this.#end.send({ kind: "cancel", number: waiting.number } satisfies VirtualLinkMessage);
   }
 
-  #heard(said: VirtualLinkMessage): void {
-    if (said.kind === "hello") {
+  #received(message: VirtualLinkMessage): void {
+    if (message.kind === "hello") {
       this.#greeted();
       return;
     }
@@ -226,15 +226,15 @@ class Carrier {
       this.#isProven = true;
       this.#owner.proven();
     }
-    if (said.kind === "bye") {
+    if (message.kind === "bye") {
       this.leave();
       return;
     }
-    if (said.kind === "call" || said.kind === "cancel") return;
-    const waiting = this.#sent.get(said.number);
-    this.#sent.delete(said.number);
-    this.#cancelled.delete(said.number);
-    if (waiting !== undefined) tell(waiting.caller, said);
+    if (message.kind === "call" || message.kind === "cancel") return;
+    const waiting = this.#sent.get(message.number);
+    this.#sent.delete(message.number);
+    this.#cancelled.delete(message.number);
+    if (waiting !== undefined) answerCaller(waiting.caller, message);
     this.#leaveIfDone();
   }
 
@@ -291,8 +291,11 @@ class Carrier {
 const unreachable = (address: string, why: string): LimpetError =>
   new LimpetError("UNREACHABLE", `${address} cannot be reached: ${why}`);
 
-function tell(caller: RemoteCaller, said: Extract<VirtualLinkMessage, { kind: "value" | "error" | "notOwner" }>): void {
-  if (said.kind === "value") caller.value(said.text === "" ? undefined : decodeText(said.text));
-  else if (said.kind === "error") caller.error(deserializeError(JSON.parse(said.text)));
-  else caller.notOwner(said.belief);
+function answerCaller(
+  caller: RemoteCaller,
+  answer: Extract<VirtualLinkMessage, { kind: "value" | "error" | "notOwner" }>,
+): void {
+  if (answer.kind === "value") caller.value(answer.text === "" ? undefined : decodeText(answer.text));
+  else if (answer.kind === "error") caller.error(deserializeError(JSON.parse(answer.text)));
+  else caller.notOwner(answer.ownership);
 }

@@ -93,14 +93,14 @@ export class Host {
 
   sleep(ms: number): void {
     if (!this.process.acts) return;
-    this.#world.tell(this.incarnation, `sleeps for ${ms.toFixed()} ms`);
+    this.#world.record(this.incarnation, `sleeps for ${ms.toFixed()} ms`);
     this.process.sleep(ms);
     if (ms > this.#lease.endsAt - this.process.mono) count("a host sleeps through the end of its lease");
   }
 
   die(): void {
     if (!this.process.alive) return;
-    this.#world.tell(this.incarnation, "dies");
+    this.#world.record(this.incarnation, "dies");
     this.process.end();
     this.#letGoOfAll();
     this.link?.cut();
@@ -113,7 +113,7 @@ export class Host {
   /** Stops in an orderly way. */
   stop(): void {
     if (!this.process.acts) return;
-    this.#world.tell(this.incarnation, "stops");
+    this.#world.record(this.incarnation, "stops");
     this.#letGoOfAll();
     this.link?.toLeader({ kind: "goodbye" });
     this.link?.closeFrom("host");
@@ -123,7 +123,7 @@ export class Host {
 
   /** It has lost its lease or its membership, and starts again from nothing. */
   #startOver(why: string): void {
-    this.#world.tell(this.incarnation, `starts over: ${why}`);
+    this.#world.record(this.incarnation, `starts over: ${why}`);
     this.#letGoOfAll();
     this.tables.clear();
     this.#lease.lost();
@@ -157,7 +157,7 @@ export class Host {
     const { address, incarnation, reported: types } = this;
     const unlocked = this.tables.unlocked();
     const replaces = this.#replaces;
-    this.#world.tell(incarnation, `says hello with ${types}`);
+    this.#world.record(incarnation, `says hello with ${types}`);
     this.link.toLeader({
       kind: "hello",
       namespace: "n",
@@ -175,7 +175,7 @@ export class Host {
   /** Cuts it off from the leader for a while. Sometimes it also misses the end of its lease. */
   isolate(ms: number): void {
     if (this.link === undefined) return;
-    this.#world.tell(this.incarnation, `is cut off for ${ms.toFixed()} ms`);
+    this.#world.record(this.incarnation, `is cut off for ${ms.toFixed()} ms`);
     this.#isolatedUntil = this.#world.now + ms;
     this.link.cut();
     const left = this.#lease.endsAt - this.process.mono;
@@ -194,7 +194,7 @@ export class Host {
 
   report(types: string[]): void {
     if (this.#onlyCalls || !this.process.acts) return;
-    this.#world.tell(this.incarnation, `reports ${types}`);
+    this.#world.record(this.incarnation, `reports ${types}`);
     this.reported = types;
     this.link?.toLeader({ kind: "types", types });
   }
@@ -213,7 +213,7 @@ export class Host {
     });
   }
 
-  heard(link: Link, message: SchedulerMessage): void {
+  receive(link: Link, message: SchedulerMessage): void {
     if (this.link !== link) return;
     switch (message.kind) {
       case "welcome":
@@ -247,7 +247,7 @@ export class Host {
       for (const { type, version } of order.tables) {
         this.#asked.set(type, { round: order.round, term: order.term, version });
       }
-      this.#world.tell(this.incarnation, `hears ${order.operation} ${order.round} of ${order.types}`);
+      this.#world.record(this.incarnation, `hears ${order.operation} ${order.round} of ${order.types}`);
     }
     this.#perform(this.tables.order(order, 0));
   }

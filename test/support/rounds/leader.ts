@@ -21,7 +21,7 @@ export class Leader {
     this.#term = ++world.term;
     const settings = { leaseMs: LEASE_MS, roundTimeoutMs: 8_000, coalesceMs: 100, replicationFactor: 3 };
     const members = [...world.members.values()];
-    world.tell(
+    world.record(
       "leader",
       `term ${this.#term} begins with ${members.map(({ incarnation, types }) => `${incarnation} (${types})`)}`,
     );
@@ -38,7 +38,7 @@ export class Leader {
   }
 
   die(): void {
-    this.#world.tell("leader", "dies");
+    this.#world.record("leader", "dies");
     if (this.room.view().hosts.some(({ state }) => state === "expected")) {
       count("a leader still waits for hosts when it dies");
     }
@@ -46,7 +46,7 @@ export class Leader {
     for (const link of this.#links.values()) link.cut();
   }
 
-  heard(link: Link, message: HostMessage): void {
+  receive(link: Link, message: HostMessage): void {
     if (message.kind === "hello") {
       this.#feed((now) => this.room.hello(link.number, message, now));
     } else {
@@ -95,7 +95,7 @@ export class Leader {
         this.#world.after(0, () => this.#feed((now) => this.room.closed(effect.stream, now)));
         break;
       case "save": {
-        this.#world.tell("leader", `save ${effect.host.incarnation} ${effect.types}`);
+        this.#world.record("leader", `save ${effect.host.incarnation} ${effect.types}`);
         const { incarnation, address, machine, pid } = effect.host;
         const { types } = effect;
         this.#note(
@@ -105,7 +105,7 @@ export class Leader {
         break;
       }
       case "drop":
-        this.#world.tell("leader", `drop ${effect.incarnation}`);
+        this.#world.record("leader", `drop ${effect.incarnation}`);
         this.#note(
           () => this.#world.members.delete(effect.incarnation),
           () => {},
@@ -117,15 +117,15 @@ export class Leader {
         this.#mayDieWithin(700);
         if (version.number > 1 && base === undefined) count("a round without a base");
         if (base !== undefined && base.term < version.term) count("a base of an earlier leader");
-        this.#world.tell("leader", `${type} ${showVersion(version)} on ${base && showVersion(base)}: ${names}`);
+        this.#world.record("leader", `${type} ${showVersion(version)} on ${base && showVersion(base)}: ${names}`);
         break;
       }
       case "settled":
-        this.#world.tell("leader", `${effect.type} settled`);
+        this.#world.record("leader", `${effect.type} settled`);
         break;
       case "host":
         count(`a host is ${effect.event}`);
-        this.#world.tell("leader", `${effect.host.incarnation} ${effect.event} ${effect.why}`);
+        this.#world.record("leader", `${effect.host.incarnation} ${effect.event} ${effect.why}`);
         break;
     }
   }

@@ -35,11 +35,11 @@ export class Link {
   }
 
   toHost(message: SchedulerMessage): void {
-    this.#carry("toHost", () => this.host.process.awake(() => this.host.heard(this, message)));
+    this.#carry("toHost", () => this.host.process.awake(() => this.host.receive(this, message)));
   }
 
   toLeader(message: HostMessage): void {
-    this.#carry("toLeader", () => this.leader.heard(this, message));
+    this.#carry("toLeader", () => this.leader.receive(this, message));
   }
 
   /** One end leaves; the other gets all earlier messages. */

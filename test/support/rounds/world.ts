@@ -88,7 +88,7 @@ export class World {
     this.after(this.chance() < 0.3 ? this.between(0, 3_000) : this.between(0, 200), () => this.elect());
   }
 
-  tell(who: string, what: string): void {
+  record(who: string, what: string): void {
     this.#trace.push(`${(this.now / 1_000).toFixed(3)} ${who}: ${what}`);
   }
 

@@ -7,7 +7,7 @@ import type { App } from "../../../host/app.ts";
 import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { say } from "./life.ts";
+import { print } from "./life.ts";
 import { listenProblem } from "./listen-problem.ts";
 
 /** Ports to try after the default one. */
@@ -30,7 +30,7 @@ export async function openSomewhere(
     if (http && port !== 0 && (await probe(httpHost, port)) === "EADDRINUSE") continue;
     try {
       const app = await open({ ...settings, httpPort: port });
-      if (port !== usual) say(context, `Port ${usual} is taken; using ${port}.`);
+      if (port !== usual) print(context, `Port ${usual} is taken; using ${port}.`);
       return app;
     } catch (error) {
       if (!isLimpetError(error, "ADDRESS_IN_USE")) throw withDoctor(error);

@@ -42,11 +42,11 @@ export async function live(context: Context, life: ProcessLife): Promise<number>
   const { app, ready, banner } = first;
   terminal.line(json ? JSON.stringify({ event: "ready", pid: process.pid, ...ready }) : banner);
   const { uncaught, quiet } = await stopping;
-  if (uncaught !== undefined) sayUncaught(uncaught.error, context, life.source);
-  if (!quiet) say(context, `${life.stopping} Ctrl-C ends it at once.`);
+  if (uncaught !== undefined) printUncaught(uncaught.error, context, life.source);
+  if (!quiet) print(context, `${life.stopping} Ctrl-C ends it at once.`);
   await stop(app, life.drainTimeoutMs);
   if (json) terminal.line(JSON.stringify({ event: "stopped" }));
-  else if (!quiet) say(context, "Stopped.");
+  else if (!quiet) print(context, "Stopped.");
   return uncaught === undefined ? EXIT.ok : EXIT.failed;
 }
 
@@ -61,7 +61,7 @@ async function stop(app: App, drainTimeoutMs: number): Promise<void> {
   });
 }
 
-function sayUncaught(error: unknown, context: Context, source: string | undefined): void {
+function printUncaught(error: unknown, context: Context, source: string | undefined): void {
   const place = error instanceof Error ? firstOwnFrame(error, context.cwd) : undefined;
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const from = source === undefined ? "" : ` in ${source}`;
@@ -70,6 +70,6 @@ function sayUncaught(error: unknown, context: Context, source: string | undefine
   else context.terminal.errLine(`${context.terminal.paintErr("red", "limpet:")} ${message}`);
 }
 
-export function say({ terminal, json }: Context, text: string): void {
+export function print({ terminal, json }: Context, text: string): void {
   if (!json) terminal.errLine(terminal.paintErr("dim", text));
 }

@@ -101,8 +101,8 @@ test("the address of a scheduler is its configured port, or the only dedicated s
 });
 
 function opening(taken: readonly number[]) {
-  const said: string[] = [];
-  const stream = { write: (text: string) => void said.push(text) };
+  const printed: string[] = [];
+  const stream = { write: (text: string) => void printed.push(text) };
   const context = { terminal: new Terminal(stream, stream, {}), json: false } as unknown as Context;
   const tried: number[] = [];
   const open = async ({ httpPort }: { httpPort: number }): Promise<App> => {
@@ -113,14 +113,14 @@ function opening(taken: readonly number[]) {
   const resolved = (flags: Record<string, string> = {}) =>
     resolveWithOrigins({ file: false, env: {}, code: { http: true }, flags });
   const free = async () => undefined;
-  return { said, tried, open, context, resolved, free };
+  return { said: printed, tried, open, context, resolved, free };
 }
 
 test("the next free port is taken when the default one is in use, and never instead of a configured one", async () => {
-  const { said, tried, open, context, resolved, free } = opening([7300, 7301]);
+  const { said: printed, tried, open, context, resolved, free } = opening([7300, 7301]);
   await openSomewhere(resolved(), context, open, free);
   assert.deepEqual(tried, [7300, 7301, 7302]);
-  assert.deepEqual(said, ["Port 7300 is taken; using 7302.\n"]);
+  assert.deepEqual(printed, ["Port 7300 is taken; using 7302.\n"]);
   await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open, free), /port 7301 is taken/);
   const all = opening(Array.from({ length: 10 }, (_, index) => 7300 + index));
   await assert.rejects(
@@ -130,11 +130,11 @@ test("the next free port is taken when the default one is in use, and never inst
 });
 
 test("no app is opened for a port that is in use", async () => {
-  const { said, tried, open, context, resolved } = opening([]);
+  const { said: printed, tried, open, context, resolved } = opening([]);
   const probe = async (_host: string, port: number) => (port < 7303 ? "EADDRINUSE" : undefined);
   await openSomewhere(resolved(), context, open, probe);
   assert.deepEqual(tried, [7303]);
-  assert.deepEqual(said, ["Port 7300 is taken; using 7303.\n"]);
+  assert.deepEqual(printed, ["Port 7300 is taken; using 7303.\n"]);
   await assert.rejects(openSomewhere(resolved({ port: "7301" }), context, open, probe), /port 7301 is taken/);
   await openSomewhere(resolved({ port: "0" }), context, open, async () => assert.fail("any port will do"));
   assert.deepEqual(tried, [7303, 0]);

@@ -2,7 +2,7 @@
 // activities, and unsupported fields. Such a field is rejected by name, so that no run depends on it. Pure.
 
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
-import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
+import { failureElsewhere, finalEvent } from "../../../workflows/activities/failure.ts";
 import type { ParallelGroup } from "../../../workflows/engine/events.ts";
 import { groupMode, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
 import type { LocalOutcome, WorkerCommand } from "../../commands/command.ts";
@@ -102,6 +102,6 @@ export function localOutcome(fields: Fields): LocalOutcome {
   const message = words(fields, "message") ?? "no message";
   const kind = FAILED[outcome];
   const failure = failureElsewhere(message, words(fields, "exception_type", 255), { kind, isFinal: true });
-  const event = lastNews(0, failure, attempts) as { readonly error: SerializedError };
+  const event = finalEvent(0, failure, attempts) as { readonly error: SerializedError };
   return { failed: kind, error: event.error, attempts };
 }

@@ -6,7 +6,7 @@ import { nameProblem } from "../../../kernel/names.ts";
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
-import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/engine/events.ts";
+import type { ParentClosePolicy, SerializedActivityOptions } from "../../../workflows/engine/events.ts";
 import type { WorkerCommand } from "../../commands/command.ts";
 import { serializedFrom } from "../../commands/commands.ts";
 import { invalidField, Refused } from "../../refusal.ts";
@@ -187,7 +187,7 @@ function milliseconds(fields: Fields, name: string): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000;
 }
 
-function activityOptions(fields: Fields): ActivityOptionsTold {
+function activityOptions(fields: Fields): SerializedActivityOptions {
   const retry = object(fields, "retry_policy");
   const ms = (name: string): number | undefined => milliseconds(fields, name);
   const options = {
@@ -202,7 +202,9 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
     heartbeat: ms("heartbeat_timeout"),
     onCancel: policyOf(fields, "try_cancel", ["abandon"]),
   };
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as ActivityOptionsTold;
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as SerializedActivityOptions;
 }
 
 function delaysOf(retry: Fields): number[] | undefined {

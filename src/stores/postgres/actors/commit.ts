@@ -17,7 +17,7 @@ import type { Commit, CommitOutcome, CommitVerdict, Locked } from "../../../port
 import type { OwnTakes } from "../../own-takes.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
-import { doubted } from "../connection/faults.ts";
+import { asAmbiguous } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
 import {
   bringsReminders,
@@ -192,7 +192,7 @@ export class Commits {
       if (batch.some(bringsMore)) await this.#settle(inOrder, (left, tries) => this.#writeReminders(left, tries));
       else await this.#settle(await this.#writeSmall(inOrder), (left) => this.#write(this.#any, left));
     } catch (error) {
-      throw all.some(({ outcome }) => outcome === "committed") ? doubted(error) : error;
+      throw all.some(({ outcome }) => outcome === "committed") ? asAmbiguous(error) : error;
     }
     return all.map(({ outcome, generations }) => (generations ? { kind: "committed", generations } : outcome));
   }

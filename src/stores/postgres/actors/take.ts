@@ -122,12 +122,12 @@ export class Takes {
   async take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]> {
     if (batch.length === 0) return [];
     const heads = await this.#heads(batch);
-    const parted = await this.#parts([...heads.values()].filter(({ partBytes }) => partBytes > 0));
+    const chunked = await this.#parts([...heads.values()].filter(({ partBytes }) => partBytes > 0));
     return batch.map((request) => {
       const head = heads.get(keyOf(request));
       if (head === undefined) return "locked";
       const { ref, epoch, version, state } = head;
-      return { ref, epoch, ...(parted.get(ref) ?? { version, state }) };
+      return { ref, epoch, ...(chunked.get(ref) ?? { version, state }) };
     });
   }
 

@@ -45,7 +45,7 @@ export class Connections implements Runner {
   readonly #settings: PostgresSettings;
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #inProgress = new Set<Promise<unknown>>();
   /**
    * Free connections, the latest used last. The store keeps them borrowed: borrowing from the pool costs more
    * than a short statement.
@@ -76,11 +76,11 @@ export class Connections implements Runner {
   async during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
     const running = work();
-    this.#underWay.add(running);
+    this.#inProgress.add(running);
     try {
       return await running;
     } finally {
-      this.#underWay.delete(running);
+      this.#inProgress.delete(running);
     }
   }
 
@@ -203,7 +203,7 @@ export class Connections implements Runner {
   }
 
   async #close(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    while (this.#inProgress.size > 0) await Promise.allSettled(this.#inProgress);
     clearTimeout(this.#looking);
     for (const client of this.#free.splice(0)) client.release();
     await this.#pool.end();

@@ -5,18 +5,18 @@ import { type Fault, faultOf, storeFault } from "./faults.ts";
 
 const WHERE = "postgres://limpet@127.0.0.1:5432/shop";
 const failure = (code?: string) => Object.assign(new Error("secret text of the driver"), { code, detail: "secret" });
-const told = (fault: Fault, use: "opening" | "harmless" | "doubtful") => storeFault(fault, use, WHERE).code;
+const codeOf = (fault: Fault, use: "opening" | "harmless" | "doubtful") => storeFault(fault, use, WHERE).code;
 
 describe("faults of PostgreSQL", () => {
   test("a commit that never reached the server is certainly not applied, for every error", () => {
     for (const code of ["ECONNREFUSED", "ENOTFOUND", "57P03", "53300", "28P01", "ECONNRESET", undefined, "XX000"]) {
-      assert.equal(told(faultOf(failure(code), "connect"), "doubtful"), "STORE_UNAVAILABLE", code);
+      assert.equal(codeOf(faultOf(failure(code), "connect"), "doubtful"), "STORE_UNAVAILABLE", code);
     }
   });
 
   test("a commit that the server rolled back is certainly not applied", () => {
     for (const code of ["40001", "40P01", "55P03", "57014", "25006", "53100", "0A000"]) {
-      assert.equal(told(faultOf(failure(code), "statement"), "doubtful"), "STORE_UNAVAILABLE", code);
+      assert.equal(codeOf(faultOf(failure(code), "statement"), "doubtful"), "STORE_UNAVAILABLE", code);
     }
   });
 
@@ -37,9 +37,9 @@ describe("faults of PostgreSQL", () => {
     ];
     for (const code of codes) {
       const fault = faultOf(failure(code), "statement");
-      assert.equal(told(fault, "doubtful"), "COMMIT_UNKNOWN", code);
+      assert.equal(codeOf(fault, "doubtful"), "COMMIT_UNKNOWN", code);
       assert.equal(fault.broken, true, code);
-      assert.equal(told(fault, "harmless"), "STORE_UNAVAILABLE", code);
+      assert.equal(codeOf(fault, "harmless"), "STORE_UNAVAILABLE", code);
     }
   });
 
@@ -54,14 +54,14 @@ describe("faults of PostgreSQL", () => {
 
   test("a wrong setting is an error while opening and a pause afterwards", () => {
     for (const code of ["28P01", "28000", "3D000", "42501", "08P01"]) {
-      assert.equal(told(faultOf(failure(code), "connect"), "opening"), "OPTION_INVALID", code);
-      assert.equal(told(faultOf(failure(code), "connect"), "harmless"), "STORE_UNAVAILABLE", code);
+      assert.equal(codeOf(faultOf(failure(code), "connect"), "opening"), "OPTION_INVALID", code);
+      assert.equal(codeOf(faultOf(failure(code), "connect"), "harmless"), "STORE_UNAVAILABLE", code);
     }
   });
 
   test("missing tables are an incompatible store, and a wrong statement is a bug", () => {
-    assert.equal(told(faultOf(failure("42P01"), "statement"), "doubtful"), "STORE_INCOMPATIBLE");
-    assert.equal(told(faultOf(failure("42601"), "statement"), "doubtful"), "INVARIANT");
+    assert.equal(codeOf(faultOf(failure("42P01"), "statement"), "doubtful"), "STORE_INCOMPATIBLE");
+    assert.equal(codeOf(faultOf(failure("42601"), "statement"), "doubtful"), "INVARIANT");
   });
 
   test("a host with several addresses is judged by its first one", () => {

@@ -136,7 +136,7 @@ export function storeFault(fault: Fault, use: "opening" | "harmless" | "doubtful
  * Part of a batch is written, so the outcome of the batch as a whole is ambiguous. Sending it again resolves
  * it.
  */
-export function doubted(error: unknown): unknown {
+export function asAmbiguous(error: unknown): unknown {
   if (!isLimpetError(error, "STORE_UNAVAILABLE")) return error;
   return new StoreFault("COMMIT_UNKNOWN", "away", error.message);
 }

@@ -52,8 +52,8 @@ describe("operations on the same reminders in different orders", () => {
    * out. These do no harm.
    */
   function circles(): string[][] {
-    const told = server.log().split("deadlock detected").slice(1);
-    return told.map((text) => text.split(/Process \d+: /).slice(1));
+    const reports = server.log().split("deadlock detected").slice(1);
+    return reports.map((text) => text.split(/Process \d+: /).slice(1));
   }
 
   test("patient operations never deadlock while reminders are settled, renewed, set, cancelled and committed", async () => {
@@ -134,10 +134,10 @@ describe("operations on the same reminders in different orders", () => {
       (await written).map(({ kind }) => kind),
       ["set", "set"],
     );
-    const told = circles().slice(before);
-    assert.equal(told.length, 1, "there was one");
+    const reports = circles().slice(before);
+    assert.equal(reports.length, 1, "there was one");
     assert.ok(
-      told[0]!.some((member) => member.trimStart().startsWith(PATIENT)),
+      reports[0]!.some((member) => member.trimStart().startsWith(PATIENT)),
       "and the server logs its members",
     );
   });

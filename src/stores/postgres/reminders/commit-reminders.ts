@@ -5,7 +5,7 @@ import type { Commit } from "../../../ports/store/store.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Statement } from "../connection/connections.ts";
 import { briefly } from "../connection/while-held.ts";
-import { bury } from "./settlements.ts";
+import { insertDead } from "./settlements.ts";
 import { MILLIS } from "./tables.ts";
 import { byKey, keyColumns, keyValues, putRow, ROW, type SetWrite, sameKey, setColumns, setValues } from "./writes.ts";
 
@@ -109,7 +109,7 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
         SELECT e.generation FROM ended e WHERE e.generation <> ALL (ARRAY(SELECT o.generation FROM overwritten o))
         UNION ALL
         SELECT o.generation FROM overwritten o WHERE o.is_cancelled))
-    ), buried AS (${bury(
+    ), buried AS (${insertDead(
       schema,
       `SELECT s.namespace, s.type, s.id, s.name, s.generation, s.at, s.due, s.number, s.attempt, s.schedule, s.data, s.error,
              (SELECT now FROM clock)
@@ -136,15 +136,15 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
     FROM heads`,
 });
 
-type Brought<T extends ReminderWrite = ReminderWrite> = { readonly ref: number; readonly write: T };
+type AttachedWrite<T extends ReminderWrite = ReminderWrite> = { readonly ref: number; readonly write: T };
 
 /** All reminder writes of the commits, in key order. */
-function writesOf(commits: readonly Commit[]): Brought[] {
+function writesOf(commits: readonly Commit[]): AttachedWrite[] {
   const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
   return writes.sort((a, b) => byKey(a.write.key, b.write.key));
 }
 
-const isSet = (one: Brought): one is Brought<SetWrite> => one.write.kind === "set";
+const isSet = (one: AttachedWrite): one is AttachedWrite<SetWrite> => one.write.kind === "set";
 
 /**
  * Generations of the reminders that were set with a lease. `given` lists places among all set writes.

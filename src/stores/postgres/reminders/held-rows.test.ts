@@ -87,7 +87,7 @@ describe("reminder rows that another transaction holds", () => {
   });
 
   const tick = { at: 9, due: 9, number: 2, attempt: 0 };
-  for (const [kind, fate] of [
+  for (const [kind, outcome] of [
     ["done", { kind: "done" }],
     ["next", { kind: "next", tick, leaseMs: undefined }],
     ["release", { kind: "release" }],
@@ -96,7 +96,7 @@ describe("reminder rows that another transaction holds", () => {
     test(`a locked reminder does not delay the rest of a settled batch (${kind}), and is settled when it is sent again`, async () => {
       const it = new Place(store);
       const { generations, token } = await claimed(it);
-      const batch = generations.map((generation): Settlement => ({ ...fate, generation, token }));
+      const batch = generations.map((generation): Settlement => ({ ...outcome, generation, token }));
       const others = batch.filter((_, i) => i !== 3 && i !== 7);
       await whileHeld([generations[7]!, generations[3]!], async () => {
         await assert.rejects(it.reminders.settle(batch), { code: "COMMIT_UNKNOWN" });

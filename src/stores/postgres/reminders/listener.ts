@@ -18,7 +18,7 @@ const LONGEST_PAUSE_MS = 1_000;
 const PING_MS = 15_000;
 const CLOSE_MS = 1_000;
 
-export interface EarsOptions {
+export interface ListenerOptions {
   readonly settings: PostgresSettings;
   readonly channel: string;
   /** The process ignores its own notifications. */
@@ -39,12 +39,12 @@ interface Watched {
 }
 
 export class NotificationListener {
-  readonly #options: EarsOptions;
+  readonly #options: ListenerOptions;
   readonly #watchers = new Map<string, Watched>();
   readonly #closing = new AbortController();
   #listening: Promise<void> | undefined;
 
-  constructor(options: EarsOptions) {
+  constructor(options: ListenerOptions) {
     this.#options = options;
   }
 

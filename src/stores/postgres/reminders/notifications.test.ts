@@ -24,8 +24,8 @@ describe("notifications about reminders", () => {
   let server: TestServer;
   let url: string;
   let stores: Store[];
-  let ear: pg.Client;
-  let told: string[];
+  let listener: pg.Client;
+  let payloads: string[];
 
   before(async () => {
     server = await startPostgres();
@@ -38,15 +38,15 @@ describe("notifications about reminders", () => {
 
   beforeEach(async () => {
     stores = [];
-    told = [];
-    ear = new pg.Client({ connectionString: url });
-    ear.on("error", () => undefined);
-    ear.on("notification", ({ payload }) => told.push(payload ?? ""));
-    await ear.connect();
-    await ear.query("LISTEN limpet");
+    payloads = [];
+    listener = new pg.Client({ connectionString: url });
+    listener.on("error", () => undefined);
+    listener.on("notification", ({ payload }) => payloads.push(payload ?? ""));
+    await listener.connect();
+    await listener.query("LISTEN limpet");
   });
   afterEach(async () => {
-    await ear.end();
+    await listener.end();
     for (const store of stores) await store.close();
   });
 
@@ -60,12 +60,13 @@ describe("notifications about reminders", () => {
   async function everything(): Promise<string[]> {
     for (const store of stores.splice(0)) await store.close();
     // Notifications arrive in order.
-    await ear.query("SELECT pg_notify('limpet', 'the end')");
-    await until(() => told.includes("the end"), "the end arrives");
-    return told.filter((one) => one !== "the end");
+    await listener.query("SELECT pg_notify('limpet', 'the end')");
+    await until(() => payloads.includes("the end"), "the end arrives");
+    return payloads.filter((one) => one !== "the end");
   }
 
-  const newsIn = (namespace: string) => told.filter((one) => parseNotification(one, "")?.namespace === namespace);
+  const payloadsIn = (namespace: string) =>
+    payloads.filter((one) => parseNotification(one, "")?.namespace === namespace);
 
   test("a batch of a thousand reminders is notified once", async () => {
     const it = new Place(await open());
@@ -138,7 +139,7 @@ describe("notifications about reminders", () => {
     ];
     for (const [i, step] of steps.entries()) {
       assert.equal(await step(), true);
-      await until(() => told.length === i + 1, `step ${i} is notified`);
+      await until(() => payloads.length === i + 1, `step ${i} is notified`);
     }
   });
 
@@ -147,48 +148,48 @@ describe("notifications about reminders", () => {
     const there = new Place(await open(), it.namespace);
     const elsewhere = new Place(stores[1]!);
     await elsewhere.set(elsewhere.key("tea"));
-    await until(() => newsIn(elsewhere.namespace).length === 1, "the notification comes before the listener");
-    let [heard, heardElsewhere] = [0, 0];
-    it.reminders.watch(it.namespace, () => heard++);
-    it.reminders.watch(elsewhere.namespace, () => heardElsewhere++);
+    await until(() => payloadsIn(elsewhere.namespace).length === 1, "the notification comes before the listener");
+    let [notified, notifiedElsewhere] = [0, 0];
+    it.reminders.watch(it.namespace, () => notified++);
+    it.reminders.watch(elsewhere.namespace, () => notifiedElsewhere++);
     // A new listener checks each namespace once for due reminders.
-    await until(() => heardElsewhere > 0, "it listens, and has looked");
+    await until(() => notifiedElsewhere > 0, "it listens, and has looked");
     await it.set(it.key("own"));
-    await until(() => newsIn(it.namespace).length === 1, "its own write is notified");
+    await until(() => payloadsIn(it.namespace).length === 1, "its own write is notified");
     await there.set(there.key("another's"));
-    await until(() => newsIn(it.namespace).length === 2, "the write of the other is notified");
+    await until(() => payloadsIn(it.namespace).length === 2, "the write of the other is notified");
     // Notifications arrive in order, so after this one all earlier ones have arrived.
-    const before = heardElsewhere;
+    const before = notifiedElsewhere;
     await elsewhere.set(elsewhere.key("the last"));
-    await until(() => heardElsewhere > before, "the last notification arrives");
-    assert.equal(heard, 1);
+    await until(() => notifiedElsewhere > before, "the last notification arrives");
+    assert.equal(notified, 1);
   });
 
   test("a listener that lost its connection listens again, and is notified of reminders written meanwhile", async () => {
     const [it, elsewhere] = [new Place(await open()), new Place(await open())];
     const there = new Place(stores[1]!, it.namespace);
-    let [heard, wrongly] = [0, 0];
-    it.reminders.watch(it.namespace, () => heard++);
+    let [notified, wrongly] = [0, 0];
+    it.reminders.watch(it.namespace, () => notified++);
     it.reminders.watch(elsewhere.namespace, () => wrongly++);
     await until(async () => {
       await there.set(there.key("tea"));
-      return heard > 0;
+      return notified > 0;
     }, "it listens");
     const listeners = `FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND application_name = 'limpet'`;
     for (let round = 0; round < 3; round++) {
-      await until(async () => (await ear.query(`SELECT ${listeners}`)).rows.length === 1, "it listens again");
-      await ear.query(`SELECT pg_terminate_backend(pid) ${listeners}`);
-      const before = heard;
+      await until(async () => (await listener.query(`SELECT ${listeners}`)).rows.length === 1, "it listens again");
+      await listener.query(`SELECT pg_terminate_backend(pid) ${listeners}`);
+      const before = notified;
       await there.set(there.key(`${round}`));
-      await until(() => heard > before, "it is notified again");
+      await until(() => notified > before, "it is notified again");
     }
     assert.equal(wrongly, 0);
   });
 
   test("a listener listens again after an outage, and a store can be closed during the outage", async () => {
     const it = new Place(await open());
-    let heard = 0;
-    it.reminders.watch(it.namespace, () => heard++);
+    let notified = 0;
+    it.reminders.watch(it.namespace, () => notified++);
     const closing = new Place(await open());
     closing.reminders.watch(closing.namespace, () => assert.fail("nothing was written there"));
     await server.stop("immediate");
@@ -196,7 +197,7 @@ describe("notifications about reminders", () => {
     await server.start();
     const there = new Place(await open(), it.namespace);
     await there.set(there.key("tea"));
-    await until(() => heard > 0, "it is notified again");
+    await until(() => notified > 0, "it is notified again");
   });
 
   test("a store without notifications sends none and offers no watch", async () => {

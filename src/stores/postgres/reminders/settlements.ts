@@ -78,7 +78,7 @@ const rewrite = (schema: string, rows: string) => next(schema, rows, `, data = $
 const DEAD_ROW = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data, error, died_at";
 
 /** Replaces an earlier dead reminder of the same key. */
-export const bury = (schema: string, from: string): string => `
+export const insertDead = (schema: string, from: string): string => `
       INSERT INTO ${schema}.dead_reminders (${DEAD_ROW}) ${from}
       ON CONFLICT (namespace, type, id, name) DO UPDATE
       SET generation = excluded.generation, at = excluded.at, due = excluded.due, number = excluded.number,
@@ -90,7 +90,7 @@ const dead = (schema: string, rows: string) => `
       DELETE FROM ${schema}.reminders r WHERE ${rows}
       RETURNING r.namespace, r.type, r.id, r.name, r.generation, ${own("$4", "bigint")} AS at, ${own("$5", "bigint")} AS due,
         ${own("$6", "bigint")} AS number, ${own("$7", "bigint")} AS attempt, r.schedule, r.data, ${own("$8", "text")} AS error
-    ), buried AS (${bury(
+    ), buried AS (${insertDead(
       schema,
       `SELECT ${DEAD_ROW.replace("died_at", "(SELECT now FROM clock)")} FROM gone ORDER BY namespace, type, id, name`,
     )}

@@ -10,7 +10,7 @@ import {
 } from "../../../ports/store/reminders.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
-import { doubted, StoreFault } from "../connection/faults.ts";
+import { asAmbiguous, StoreFault } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
 import { type Manner, readHeld, type SettlementKind, settleReminders } from "./settlements.ts";
 
@@ -76,10 +76,10 @@ export class ReminderSteps {
     // The steps are independent, and each commits on its own.
     const ends = await Promise.allSettled(steps.map((step) => this.#take(step, counted, freeIn)));
     const failed = ends.find((end) => end.status === "rejected");
-    if (failed !== undefined) throw counted.size > 0 ? doubted(failed.reason) : failed.reason;
+    if (failed !== undefined) throw counted.size > 0 ? asAmbiguous(failed.reason) : failed.reason;
     for (const end of ends) {
       const held = end.status === "fulfilled" ? end.value : [];
-      if (held.length > 0) throw counted.size > 0 ? doubted(stillHeld()) : stillHeld();
+      if (held.length > 0) throw counted.size > 0 ? asAmbiguous(stillHeld()) : stillHeld();
     }
     return { counted: batch.map(({ generation }) => counted.has(generation)), freeIn };
   }
@@ -125,7 +125,7 @@ export class ReminderSteps {
   async #stillOurs({ items }: Step, counted: ReadonlySet<number>): Promise<readonly Item[]> {
     const left = items.filter(({ generation }) => !counted.has(generation));
     if (left.length === 0) return left;
-    const values = whoseOf(left);
+    const values = holdersOf(left);
     const rows = (await this.#connections.run(this.#readHeld, values, "harmless")) as unknown as HeldRow[];
     const held = new Map(rows.map((row) => [row[0], row]));
     return left.filter(({ generation, settlement }) => {
@@ -160,7 +160,7 @@ function stepsOf(batch: readonly Settlement[]): Step[] {
 }
 
 /** Generations and their tokens. */
-function whoseOf(items: readonly Item[]): unknown[] {
+function holdersOf(items: readonly Item[]): unknown[] {
   const tokens = [...new Set(items.map(({ token }) => token))];
   const places = new Map(tokens.map((token, i) => [token, i + 1]));
   return [
@@ -171,7 +171,7 @@ function whoseOf(items: readonly Item[]): unknown[] {
 }
 
 function valuesOf({ kind, items, leaseMs }: Step): unknown[] {
-  const values = whoseOf(items);
+  const values = holdersOf(items);
   if (kind === "renew") return [...values, leaseMs];
   if (kind !== "next" && kind !== "rewrite" && kind !== "dead") return values;
   const ends = items.map(({ settlement }) => settlement as Next | Dead);

@@ -6,7 +6,7 @@ import type { DeliveryOutcome, InboxMessage, RunStatus } from "../../../ports/st
 import { IDLE, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Runner, Statement } from "../connection/connections.ts";
-import { doubted, StoreFault } from "../connection/faults.ts";
+import { asAmbiguous, StoreFault } from "../connection/faults.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import type { CommitNotifications } from "./commit-notifications.ts";
@@ -166,7 +166,7 @@ export class InboxDelivery {
     try {
       await whileHeld(this.#heldMs, () => this.#all(this.#connections, all, notifications));
     } catch (error) {
-      throw all.some(({ outcome }) => outcome !== undefined) ? doubted(error) : error;
+      throw all.some(({ outcome }) => outcome !== undefined) ? asAmbiguous(error) : error;
     } finally {
       notifications.send();
     }

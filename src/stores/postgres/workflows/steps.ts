@@ -6,7 +6,7 @@ import { invariant } from "../../../kernel/errors.ts";
 import type { CompletionOutcome, InboxMessage, StartOutcome, TaskCompletion } from "../../../ports/store/workflows.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
-import { doubted } from "../connection/faults.ts";
+import { asAmbiguous } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
 import type { CommitNotifications } from "./commit-notifications.ts";
 import { type CompleteOneRow, CompleteOneStatements } from "./complete-one.ts";
@@ -91,7 +91,7 @@ export class PostgresWorkflowSteps {
     ]);
     const failed = ends.find((end) => end.status === "rejected");
     if (failed !== undefined) {
-      throw all.some(({ outcome }) => outcome !== undefined) ? doubted(failed.reason) : failed.reason;
+      throw all.some(({ outcome }) => outcome !== undefined) ? asAmbiguous(failed.reason) : failed.reason;
     }
     return all.map(({ outcome }) => outcome!);
   }

@@ -21,9 +21,9 @@ describe("processes that share shards in one SQLite file", { timeout: 600_000 },
     );
     for (const { lines } of all) assert.equal(await next(lines), "ready");
     for (const { child } of all) child.stdin!.write("go\n");
-    const told = await Promise.all(all.map(({ lines }) => next(lines)));
-    assert.match(told[0]!, /^(1 0|2 1|3 2|4 3|5 4|6 5)$/);
-    assert.deepEqual(told, Array(6).fill(told[0]));
+    const answers = await Promise.all(all.map(({ lines }) => next(lines)));
+    assert.match(answers[0]!, /^(1 0|2 1|3 2|4 3|5 4|6 5)$/);
+    assert.deepEqual(answers, Array(6).fill(answers[0]));
     for (const { ended } of all) assert.deepEqual(await ended, [0, null]);
   });
 
@@ -80,15 +80,16 @@ describe("processes that share shards in one SQLite file", { timeout: 600_000 },
          writeSync(1, n + 1 + "\\n");
        }`,
     );
-    let told = 0;
-    while (told < 100) told = Number(await next(lines));
+    let answered = 0;
+    while (answered < 100) answered = Number(await next(lines));
     child.kill("SIGKILL");
-    for (let more = await lines.next(); !more.done; more = await lines.next()) told = Number(more.value);
+    for (let more = await lines.next(); !more.done; more = await lines.next()) answered = Number(more.value);
     assert.deepEqual(await ended, [null, "SIGKILL"]);
     const store = await openSqliteStore(file);
     const ids = new Set(await store.shards.remembered({ namespace: "n", type: "T", shard: 0 }, undefined, 1_000_000));
     assert.equal(ids.size % 10, 0, "a step is there in part");
-    for (let n = 0; n < told; n++) for (let i = 0; i < 10; i++) assert.ok(ids.has(`${n}-${i}`), `${n}-${i} is lost`);
+    for (let n = 0; n < answered; n++)
+      for (let i = 0; i < 10; i++) assert.ok(ids.has(`${n}-${i}`), `${n}-${i} is lost`);
     await store.close();
   });
 });

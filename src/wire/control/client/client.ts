@@ -77,8 +77,8 @@ class GrpcClient implements ControlClient {
 
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
     const { reportActorTypes } = this.#scheduler;
-    const needs = { address: this.#address, log: this.#log, limits: this.#limits };
-    const stream = new SchedulerStream(reportActorTypes, listener, needs);
+    const deps = { address: this.#address, log: this.#log, limits: this.#limits };
+    const stream = new SchedulerStream(reportActorTypes, listener, deps);
     this.#streams.add(stream);
     void stream.over.then(() => this.#streams.delete(stream));
     return stream;

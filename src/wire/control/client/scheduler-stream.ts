@@ -33,13 +33,13 @@ export class SchedulerStream implements ControlStream<HostMessage> {
   constructor(
     open: OpenStream,
     listener: ControlListener<SchedulerMessage>,
-    needs: { readonly address: string; readonly log: Log; readonly limits: ControlLimits },
+    deps: { readonly address: string; readonly log: Log; readonly limits: ControlLimits },
   ) {
-    this.#address = needs.address;
+    this.#address = deps.address;
     this.#listener = listener;
-    this.#log = needs.log;
-    this.#limits = needs.limits;
-    this.#outbox = new StreamOutbox(needs.limits.queue, (item) => [
+    this.#log = deps.log;
+    this.#limits = deps.limits;
+    this.#outbox = new StreamOutbox(deps.limits.queue, (item) => [
       "kind" in item ? writeHostMessage(item) : writeFailure(item),
     ]);
     this.over = this.#listen(open);

@@ -12,7 +12,7 @@ import {
   type SchedulerMessage,
   STICKY_REFUSALS,
   type StickyAnswer,
-  type StickyWish,
+  type StickyRequest,
   type TableHost,
   type TypeTable,
 } from "../../../ports/control-messages.ts";
@@ -106,7 +106,12 @@ const hello: fc.Arbitrary<Hello> = perhaps(
   fc.oneof(stickyRules, fc.constant({ confirmsHomes: true })),
 );
 
-const wish: fc.Arbitrary<StickyWish> = record({ correlation: whole, type: word, id: actorId, since: whole });
+const stickyRequest: fc.Arbitrary<StickyRequest> = record({
+  correlation: whole,
+  type: word,
+  id: actorId,
+  since: whole,
+});
 const answer: fc.Arbitrary<StickyAnswer> = fc.oneof(
   record({ correlation: whole, kind: fc.constant("granted" as const) }),
   record({ correlation: whole, kind: fc.constant("owner" as const), host: tableHost }),
@@ -123,7 +128,7 @@ export const hostMessage: fc.Arbitrary<HostMessage> = fc.oneof(
   perhaps(record({ kind: fc.constant("types" as const), types: words }), stickyRules),
   record({ kind: fc.constant("ack" as const), operation: fc.constantFrom(...OPERATIONS), round: whole, types: words }),
   record({ kind: fc.constant("renew" as const), sequence: whole, actors: whole }),
-  record({ kind: fc.constant("acquire" as const), wishes: fc.array(wish, { maxLength: 6 }) }),
+  record({ kind: fc.constant("acquire" as const), requests: fc.array(stickyRequest, { maxLength: 6 }) }),
   actorIds.chain((ids) =>
     record({
       kind: fc.constant("claims" as const),

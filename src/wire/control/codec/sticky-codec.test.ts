@@ -11,7 +11,7 @@ import {
 import fc from "fast-check";
 import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
-import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../../ports/control-messages.ts";
+import type { HostMessage, SchedulerMessage, StickyAnswer, StickyRequest } from "../../../ports/control-messages.ts";
 import type { StickyActor } from "../../../ports/host-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { HELLO } from "../control-kit.test.ts";
@@ -31,7 +31,7 @@ const refused = (run: () => unknown, about: RegExp, name?: string) => fails("PRO
 type Report = NonNullable<MessageInitShape<typeof proto.HostReportSchema>["report"]>;
 type Reply = NonNullable<MessageInitShape<typeof proto.SchedulerReplySchema>["reply"]>;
 
-const hear = (report: Report) => readHostMessage(create(proto.HostReportSchema, { report }));
+const read = (report: Report) => readHostMessage(create(proto.HostReportSchema, { report }));
 const obey = (reply: Reply) => new ReplyReader().read(create(proto.SchedulerReplySchema, { reply }));
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
@@ -116,13 +116,13 @@ describe("size of messages about sticky actors", () => {
     const host = { address: `${"h".repeat(500)}:65535`, incarnation: text, name: text };
     const type = "T".repeat(LIMITS.wordBytes);
     const since = Number.MAX_SAFE_INTEGER;
-    const wishes = FULL.map((id, i): StickyWish => ({ correlation: since - i, type, id, since }));
+    const requests = FULL.map((id, i): StickyRequest => ({ correlation: since - i, type, id, since }));
     const owners = FULL.map((_, i): StickyAnswer => ({ correlation: since - i, kind: "owner", host }));
     const refusals = FULL.map((_, i): StickyAnswer => {
       return { correlation: since - i, kind: "refused", code: "OPTION_INVALID", why: "w".repeat(LIMITS.reasonBytes) };
     });
     const reports: HostMessage[] = [
-      { kind: "acquire", wishes },
+      { kind: "acquire", requests },
       { kind: "claims", part: since, type, ids: FULL, since: FULL.map(() => since) },
       { kind: "released", type, ids: FULL },
     ];
@@ -147,21 +147,21 @@ describe("size of messages about sticky actors", () => {
 
   it("a sticky message that is too long, or has an invalid time, is not sent", () => {
     const since = TOO_MANY.map(() => 1);
-    const wish: StickyWish = { correlation: 1, type: "Cart", id: "7", since: 1 };
-    const says = (message: HostMessage) => () => writeHostMessage(message);
+    const request: StickyRequest = { correlation: 1, type: "Cart", id: "7", since: 1 };
+    const writing = (message: HostMessage) => () => writeHostMessage(message);
     const orders = (message: SchedulerMessage) => () => writeSchedulerMessage(message);
     const long = /carries 2000 sticky actors, not 2001/;
-    fails("INVARIANT", says({ kind: "acquire", wishes: TOO_MANY.map(() => wish) }), long);
-    fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: TOO_MANY, since }), long);
-    fails("INVARIANT", says({ kind: "released", type: "Cart", ids: TOO_MANY }), long);
+    fails("INVARIANT", writing({ kind: "acquire", requests: TOO_MANY.map(() => request) }), long);
+    fails("INVARIANT", writing({ kind: "claims", part: 1, type: "Cart", ids: TOO_MANY, since }), long);
+    fails("INVARIANT", writing({ kind: "released", type: "Cart", ids: TOO_MANY }), long);
     const answers = TOO_MANY.map((_, i): StickyAnswer => ({ correlation: i, kind: "granted" }));
     fails("INVARIANT", orders({ kind: "acquired", answers }), long);
     fails("INVARIANT", orders({ kind: "granted", type: "Cart", ids: TOO_MANY }), long);
     fails("INVARIANT", orders({ kind: "release", type: "Cart", ids: TOO_MANY }), long);
-    fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [] }), /with its time/);
+    fails("INVARIANT", writing({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [] }), /with its time/);
     for (const time of BAD_TIMES) {
-      fails("INVARIANT", says({ kind: "acquire", wishes: [{ ...wish, since: time }] }), /a time is/, `${time}`);
-      fails("INVARIANT", says({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [time] }), /a time is/);
+      fails("INVARIANT", writing({ kind: "acquire", requests: [{ ...request, since: time }] }), /a time is/, `${time}`);
+      fails("INVARIANT", writing({ kind: "claims", part: 1, type: "Cart", ids: ["7"], since: [time] }), /a time is/);
     }
   });
 
@@ -171,10 +171,10 @@ describe("size of messages about sticky actors", () => {
       kind: "acquired",
       answers: [{ correlation: 1, kind: "refused", code: "OWNER_AWAY", why }],
     });
-    const heard = new ReplyReader().read(travel(proto.SchedulerReplySchema, reply!));
-    assert.ok(heard?.kind === "acquired" && heard.answers[0]?.kind === "refused");
-    assert.ok(Buffer.byteLength(heard.answers[0].why) <= LIMITS.reasonBytes);
-    assert.ok(heard.answers[0].why.startsWith("ä".repeat(400)));
+    const received = new ReplyReader().read(travel(proto.SchedulerReplySchema, reply!));
+    assert.ok(received?.kind === "acquired" && received.answers[0]?.kind === "refused");
+    assert.ok(Buffer.byteLength(received.answers[0].why) <= LIMITS.reasonBytes);
+    assert.ok(received.answers[0].why.startsWith("ä".repeat(400)));
   });
 
   it("a message without sticky rules leaves the field out", () => {
@@ -186,14 +186,14 @@ describe("size of messages about sticky actors", () => {
 describe("sticky messages of a host", () => {
   const key = (actorType: string, actorId: string) => create(proto.StickyActorKeySchema, { actorType, actorId });
   const acquire = (change: MessageInitShape<typeof proto.StickyAcquisitionSchema>) => () =>
-    hear({
+    read({
       case: "acquireSticky",
       value: { acquisitions: [{ correlationId: 1n, actorKey: key("Cart", "7"), since: 1, ...change }] },
     });
   const claim = (change: MessageInitShape<typeof proto.StickyClaimsSchema>) => () =>
-    hear({ case: "stickyClaims", value: { part: 1n, actorType: "Cart", actorIds: ["7"], since: [1], ...change } });
+    read({ case: "stickyClaims", value: { part: 1n, actorType: "Cart", actorIds: ["7"], since: [1], ...change } });
   const release = (change: MessageInitShape<typeof proto.StickyReleasedSchema>) => () =>
-    hear({ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["7"], ...change } });
+    read({ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["7"], ...change } });
 
   it("a sticky message with an invalid id is rejected", () => {
     for (const read of [acquire({}), claim({}), release({})]) assert.doesNotThrow(read);
@@ -213,14 +213,14 @@ describe("sticky messages of a host", () => {
   it("a sticky message with too many actors is rejected", () => {
     const most = /2001 sticky actors are more than the limit of 2000/;
     const acquisitions = TOO_MANY.map((actorId) => ({ actorKey: { actorType: "Cart", actorId } }));
-    refused(() => hear({ case: "acquireSticky", value: { acquisitions } }), most);
+    refused(() => read({ case: "acquireSticky", value: { acquisitions } }), most);
     refused(claim({ actorIds: TOO_MANY, since: TOO_MANY.map(() => 1) }), most);
     refused(release({ actorIds: TOO_MANY }), most);
   });
 
   it("a sticky message without a key, or with an invalid number, is rejected", () => {
     const keyless = { acquisitions: [{ correlationId: 1n, since: 1 }] };
-    refused(() => hear({ case: "acquireSticky", value: keyless }), /has no key/);
+    refused(() => read({ case: "acquireSticky", value: keyless }), /has no key/);
     refused(acquire({ correlationId: 2n ** 53n }), /a correlation must/);
     refused(claim({ part: 2n ** 53n }), /a part must/);
     for (const time of BAD_TIMES) {
@@ -246,7 +246,7 @@ describe("sticky messages of a host", () => {
       ],
     ];
     for (const [sticky, about] of rules) {
-      refused(() => hear({ case: "types", value: { sticky } }), about);
+      refused(() => read({ case: "types", value: { sticky } }), about);
       refused(() => {
         const report = writeHostMessage(HELLO);
         (report.report.value as proto.Host).sticky = create(proto.HostSchema, { sticky }).sticky;

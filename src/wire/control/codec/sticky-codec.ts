@@ -11,8 +11,8 @@ import {
   STICKY_REFUSALS,
   type StickyAnswer,
   type StickyRefusal,
+  type StickyRequest,
   type StickyRules,
-  type StickyWish,
 } from "../../../ports/control-messages.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import {
@@ -104,7 +104,7 @@ type Report = Extract<
 export function writeStickyReport(message: StickyReport): Report {
   switch (message.kind) {
     case "acquire": {
-      const acquisitions = fewEnough(message.wishes).map(writeWish);
+      const acquisitions = fewEnough(message.requests).map(writeRequest);
       return { case: "acquireSticky", value: create(proto.StickyAcquisitionsSchema, { acquisitions }) };
     }
     case "claims": {
@@ -125,7 +125,7 @@ export function readStickyReport(report: Report): StickyReport {
     case "acquireSticky": {
       const { acquisitions } = report.value;
       readCount(acquisitions.length);
-      return { kind: "acquire", wishes: acquisitions.map(readWish) };
+      return { kind: "acquire", requests: acquisitions.map(readRequest) };
     }
     case "stickyClaims": {
       const { part, actorIds, since } = report.value;
@@ -141,14 +141,14 @@ export function readStickyReport(report: Report): StickyReport {
   }
 }
 
-const writeWish = (wish: StickyWish): proto.StickyAcquisition =>
+const writeRequest = (request: StickyRequest): proto.StickyAcquisition =>
   create(proto.StickyAcquisitionSchema, {
-    correlationId: writeWhole(wish.correlation, "a correlation"),
-    actorKey: writeActorKey(wish),
-    since: writeTime(wish.since),
+    correlationId: writeWhole(request.correlation, "a correlation"),
+    actorKey: writeActorKey(request),
+    since: writeTime(request.since),
   });
 
-function readWish({ correlationId, actorKey, since }: proto.StickyAcquisition): StickyWish {
+function readRequest({ correlationId, actorKey, since }: proto.StickyAcquisition): StickyRequest {
   if (actorKey === undefined) return refuseMessage(KEYLESS);
   return {
     correlation: readWhole(correlationId, "a correlation"),

@@ -64,7 +64,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   close(error?: { readonly code: string; readonly message: string }): void {
     if (this.#closed) return;
     this.#end(undefined);
-    this.#say(error && (rebuildError(error.code, error.message) ?? asLimpetError(error)));
+    this.#sendStatus(error && (rebuildError(error.code, error.message) ?? asLimpetError(error)));
   }
 
   async #listen(reports: AsyncIterable<HostReport>): Promise<void> {
@@ -85,7 +85,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     if (report.case === "failure") {
       const { code, message } = report.value;
       this.#end(rebuildError(code, message) ?? new LimpetError("UNREACHABLE", message));
-      this.#say(undefined);
+      this.#sendStatus(undefined);
       return;
     }
     const message = readHostMessage({ report, ...rest });
@@ -115,7 +115,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     if (this.#closed) return;
     this.#deps.log.warn("control.refused", { peer: this.#deps.peer.address, err: error });
     this.#end(error);
-    this.#say(error);
+    this.#sendStatus(error);
   }
 
   #lost(reason: unknown): void {
@@ -140,7 +140,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   }
 
   /** Sends the final status. A host that does not read it is disconnected. */
-  #say(error: LimpetError | undefined): void {
+  #sendStatus(error: LimpetError | undefined): void {
     this.#outbox.end(error && toStatus(error));
     setTimeout(this.#deps.cut, this.#deps.limits.lingerMs).unref();
   }

@@ -13,7 +13,6 @@ import { silentMeter } from "../../../ports/meter.ts";
 import { controlClient } from "../client/client.ts";
 import { clusterView, hostMessage, schedulerMessage, stickyPage, stickyQuery } from "../codec/arbitraries.test.ts";
 import {
-  Ear,
   EMPTY_VIEW,
   FakeScheduler,
   HELLO,
@@ -23,6 +22,7 @@ import {
   openProxy,
   openTestServer,
   rememberingLog,
+  TestListener,
   until,
 } from "../control-kit.test.ts";
 import { openControlServer } from "./server.ts";
@@ -46,19 +46,19 @@ class Watcher {
 
 describe("host stream", () => {
   it("a stream carries any message in both directions, in order", async (t) => {
-    const { stream, host, ear } = await openHost(t);
-    assert.deepEqual(host.heard, [HELLO]);
+    const { stream, host, ear: listener } = await openHost(t);
+    assert.deepEqual(host.received, [HELLO]);
     const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
     for (const message of sent) stream.send(message);
-    assert.deepEqual(await host.hears(sent.length + 1), [HELLO, ...sent]);
+    assert.deepEqual(await host.receives(sent.length + 1), [HELLO, ...sent]);
 
     const answers = fc.sample(schedulerMessage, 200);
     for (const message of answers) host.stream.send(message);
-    assert.deepEqual(await ear.hears(answers.length), answers);
+    assert.deepEqual(await listener.receives(answers.length), answers);
   });
 
   it("a stream carries an order with the tables of many types as one message", async (t) => {
-    const { host, ear } = await openHost(t);
+    const { host, ear: listener } = await openHost(t);
     const hosts = Array.from({ length: 500 }, (_, i) => ({
       address: `10.0.${i >> 8}.${i & 255}:7400`,
       incarnation: `i-${i}`,
@@ -85,7 +85,7 @@ describe("host stream", () => {
     };
     host.stream.send(order);
     host.stream.send({ kind: "drain" });
-    assert.deepEqual(await ear.hears(2), [order, { kind: "drain" }]);
+    assert.deepEqual(await listener.receives(2), [order, { kind: "drain" }]);
   });
 
   it("a stream knows the address of the host", async (t) => {
@@ -94,35 +94,35 @@ describe("host stream", () => {
   });
 
   it("a stream ends for both sides when the host closes it, after all sent messages", async (t) => {
-    const { stream, host, ear } = await openHost(t);
+    const { stream, host, ear: listener } = await openHost(t);
     stream.send({ kind: "goodbye" });
     stream.close();
     assert.equal(await host.ended, undefined);
-    assert.equal(await ear.ended, undefined);
-    assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+    assert.equal(await listener.ended, undefined);
+    assert.deepEqual(host.received.at(-1), { kind: "goodbye" });
   });
 
   it("the scheduler receives the error with which the host closed the stream", async (t) => {
-    const { stream, host, ear } = await openHost(t);
+    const { stream, host, ear: listener } = await openHost(t);
     stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
     assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
-    assert.equal(await ear.ended, undefined);
+    assert.equal(await listener.ended, undefined);
   });
 
   it("a stream ends for both sides when the scheduler closes it, after all sent messages", async (t) => {
-    const { host, ear } = await openHost(t);
+    const { host, ear: listener } = await openHost(t);
     host.stream.send({ kind: "removed", reason: "it was gone for too long" });
     host.stream.close();
-    assert.equal(await ear.ended, undefined);
-    assert.deepEqual(ear.heard, [{ kind: "removed", reason: "it was gone for too long" }]);
+    assert.equal(await listener.ended, undefined);
+    assert.deepEqual(listener.received, [{ kind: "removed", reason: "it was gone for too long" }]);
     assert.equal(await host.ended, undefined);
   });
 
   it("the host receives the error with which the scheduler closed the stream", async (t) => {
-    const { host, ear } = await openHost(t);
+    const { host, ear: listener } = await openHost(t);
     const message = "not any more: „ü“ leads\n— ask there";
     host.stream.close(new LimpetError("NOT_LEADER", message));
-    const error = await ear.ended;
+    const error = await listener.ended;
     assert.ok(error instanceof LimpetError);
     assert.equal(error.code, "NOT_LEADER");
     assert.equal(error.retry, "elsewhere");
@@ -133,23 +133,23 @@ describe("host stream", () => {
     const service = new FakeScheduler();
     service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
     const client = openClient(t, await openTestServer(t, { service }));
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await ear.ended));
-    assert.equal(service.hosts[0]!.heard.length, 0);
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await listener.ended));
+    assert.equal(service.hosts[0]!.received.length, 0);
     assert.equal(await service.hosts[0]!.ended, undefined);
   });
 
   it("a stream that is closed repeatedly ends once, and later messages are dropped", async (t) => {
-    const { stream, host, ear } = await openHost(t);
+    const { stream, host, ear: listener } = await openHost(t);
     host.stream.close();
     host.stream.close(new LimpetError("NOT_LEADER", "too late"));
     host.stream.send({ kind: "drain" });
     stream.close();
     stream.send({ kind: "goodbye" });
-    assert.equal(await ear.ended, undefined);
+    assert.equal(await listener.ended, undefined);
     await host.ended;
-    assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
+    assert.deepEqual([listener.ends, host.ends, listener.received.length, host.received.length], [1, 1, 0, 1]);
   });
 
   for (const how of ["cut", "hangUp"] as const) {
@@ -157,14 +157,14 @@ describe("host stream", () => {
       it(`both sides get an error when the connection is lost: ${how}, ${welcomed ? "after" : "before"} a reply`, async (t) => {
         const testServer = await openTestServer(t);
         const between = await openProxy(t, testServer.port);
-        const ear = new Ear<SchedulerMessage>();
-        openClient(t, between).report(ear).send(HELLO);
+        const listener = new TestListener<SchedulerMessage>();
+        openClient(t, between).report(listener).send(HELLO);
         const host = await testServer.service.host();
-        await host.hears(1);
+        await host.receives(1);
         if (welcomed) host.stream.send({ kind: "welcome", term: 1, leaseMs: 1 });
-        if (welcomed) await ear.hears(1);
+        if (welcomed) await listener.receives(1);
         between[how]();
-        assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await ear.ended), String(ear.error));
+        assert.ok(hasCode("UNREACHABLE", /127.0.0.1:\d+ was lost/)(await listener.ended), String(listener.error));
         assert.ok(hasCode("UNREACHABLE", /127.0.0.1 was lost/)(await host.ended), String(host.error));
       });
     }
@@ -172,17 +172,17 @@ describe("host stream", () => {
 
   it("a stream survives a listener that throws", async (t) => {
     const { log, lines } = rememberingLog();
-    const { testServer, host, ear, stream, service } = await openHost(t, { needs: { log } });
+    const { testServer, host, ear: listener, stream, service } = await openHost(t, { deps: { log } });
     host.message = () => {
       throw new TypeError("a bug");
     };
     stream.send({ kind: "types", types: [] });
-    assert.ok(hasCode("INVARIANT", /see its log/)(await ear.ended));
+    assert.ok(hasCode("INVARIANT", /see its log/)(await listener.ended));
     assert.ok(hasCode("INVARIANT")(await host.ended));
     assert.ok(lines.some(({ level, event }) => level === "error" && event === "control.failed"));
-    const next = new Ear<SchedulerMessage>();
+    const next = new TestListener<SchedulerMessage>();
     openClient(t, testServer).report(next).send(HELLO);
-    await (await service.host(1)).hears(1);
+    await (await service.host(1)).receives(1);
   });
 
   it("a control server serves two hundred hosts at once", async (t) => {
@@ -194,19 +194,19 @@ describe("host stream", () => {
         if (message.kind === "renew") host.stream.send({ kind: "renewed", sequence: message.sequence });
       };
     };
-    const ears = await Promise.all(
+    const listeners = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
-        const ear = new Ear<SchedulerMessage>();
-        const stream = openClient(t, testServer, patient).report(ear);
+        const listener = new TestListener<SchedulerMessage>();
+        const stream = openClient(t, testServer, patient).report(listener);
         stream.send({ ...HELLO, incarnation: `i-${i}` });
         stream.send({ kind: "renew", sequence: i, actors: 0 });
-        await ear.hears(1);
-        return ear;
+        await listener.receives(1);
+        return listener;
       }),
     );
     assert.deepEqual(
-      ears.map(({ heard, error }) => error ?? heard[0]),
-      ears.map((_, i) => ({ kind: "renewed", sequence: i })),
+      listeners.map(({ received, error }) => error ?? received[0]),
+      listeners.map((_, i) => ({ kind: "renewed", sequence: i })),
     );
   });
 });
@@ -218,9 +218,9 @@ describe("watch of the schedulers", () => {
     openClient(t, testServer).watch(watcher);
     await until(() => watcher.lists.length === 1);
     const host = { address: "10.0.0.1:7400", leader: true, dedicated: true, incarnation: "s-1" };
-    testServer.service.tell({ term: 2, hosts: [host] });
+    testServer.service.publish({ term: 2, hosts: [host] });
     await until(() => watcher.lists.length === 2);
-    testServer.service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
+    testServer.service.publish({ term: 3, hosts: [{ ...host, leader: false }] });
     await until(() => watcher.lists.length === 3);
     assert.deepEqual(watcher.lists, [
       { term: 1, hosts: [] },
@@ -244,7 +244,7 @@ describe("watch of the schedulers", () => {
     const watcher = new Watcher();
     openClient(t, testServer).watch(watcher);
     await until(() => watcher.lists.length === 1);
-    for (let term = 2; term <= 10_000; term++) testServer.service.tell({ term, hosts: [] });
+    for (let term = 2; term <= 10_000; term++) testServer.service.publish({ term, hosts: [] });
     await until(() => watcher.lists.at(-1)?.term === 10_000);
     assert.ok(watcher.lists.length < 100, `it heard ${watcher.lists.length}`);
   });
@@ -258,7 +258,7 @@ describe("watch of the schedulers", () => {
     };
     openClient(t, testServer).watch({ list, closed: () => {} });
     await until(() => terms.length === 1);
-    testServer.service.tell({ term: 2, hosts: [] });
+    testServer.service.publish({ term: 2, hosts: [] });
     await until(() => terms.length === 2);
   });
 });
@@ -395,7 +395,7 @@ describe("operator requests", () => {
 
   it("a request that meets a bug learns only that there is one", async (t) => {
     const { log, lines } = rememberingLog();
-    const testServer = await openTestServer(t, { needs: { log } });
+    const testServer = await openTestServer(t, { deps: { log } });
     testServer.service.view = async () => {
       throw new TypeError("secret");
     };
@@ -429,12 +429,12 @@ describe("operator requests", () => {
 
 describe("end of control server and client", () => {
   it("a closing control server notifies every stream that the scheduler is stopping", async (t) => {
-    const { testServer, ear, host, client, service } = await openHost(t);
+    const { testServer, ear: listener, host, client, service } = await openHost(t);
     const watcher = new Watcher();
     client.watch(watcher);
     await until(() => watcher.lists.length === 1);
     await testServer.close();
-    assert.ok(hasCode("STOPPING")(await ear.ended));
+    assert.ok(hasCode("STOPPING")(await listener.ended));
     assert.ok(hasCode("STOPPING")(await watcher.ended));
     await host.ended;
     assert.equal(service.watchers.size, 0);
@@ -458,19 +458,19 @@ describe("end of control server and client", () => {
   });
 
   it("a closing client ends its streams in good order, and later requests fail", async (t) => {
-    const { client, stream, ear, host, service } = await openHost(t);
+    const { client, stream, ear: listener, host, service } = await openHost(t);
     const watcher = new Watcher();
     client.watch(watcher);
     await until(() => watcher.lists.length === 1);
     stream.send({ kind: "goodbye" });
     await client.close();
-    assert.equal(await ear.ended, undefined);
+    assert.equal(await listener.ended, undefined);
     assert.equal(await watcher.ended, undefined);
     assert.equal(await host.ended, undefined);
-    assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
+    assert.deepEqual(host.received.at(-1), { kind: "goodbye" });
     await until(() => service.watchers.size === 0);
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("STOPPING"));
-    const late = new Ear<SchedulerMessage>();
+    const late = new TestListener<SchedulerMessage>();
     client.report(late);
     assert.ok(hasCode("STOPPING")(await late.ended));
   });
@@ -541,9 +541,9 @@ describe("control client", () => {
     await first.ear.ended;
     const again = await openTestServer(t, { port: first.testServer.port });
     assert.deepEqual(await first.client.admin({ kind: "cluster" }), EMPTY_VIEW);
-    const ear = new Ear<SchedulerMessage>();
-    first.client.report(ear).send(HELLO);
-    await (await again.service.host()).hears(1);
+    const listener = new TestListener<SchedulerMessage>();
+    first.client.report(listener).send(HELLO);
+    await (await again.service.host()).receives(1);
   });
 
   it("a client reports an address without a listener", async (t) => {
@@ -552,9 +552,9 @@ describe("control client", () => {
     const client = openClient(t, testServer);
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE", /cannot be reached: ECONNREFUSED/));
     await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("UNREACHABLE"));
-    const ear = new Ear<SchedulerMessage>();
-    client.report(ear).send(HELLO);
-    assert.ok(hasCode("UNREACHABLE", /ECONNREFUSED/)(await ear.ended));
+    const listener = new TestListener<SchedulerMessage>();
+    client.report(listener).send(HELLO);
+    assert.ok(hasCode("UNREACHABLE", /ECONNREFUSED/)(await listener.ended));
   });
 
   it("a client rejects an invalid address", () => {

@@ -10,8 +10,8 @@ type ReminderRequest = HostRequest<keyof ReminderName>;
 
 export async function setReminder({ names, exchange, host }: ReminderRequest): Promise<HttpAnswer> {
   const { type, id, name } = names;
-  const wish = parseReminder(await exchange.body(), isExactType(exchange.request.headers["content-type"]));
-  if (await host.admin({ kind: "setReminder", name: names, wish })) return emptyAnswer(204);
+  const request = parseReminder(await exchange.body(), isExactType(exchange.request.headers["content-type"]));
+  if (await host.admin({ kind: "setReminder", name: names, request })) return emptyAnswer(204);
   const problem = `${type}/${id} has a reminder ${JSON.stringify(name)}, and overwrite is false`;
   return errorAnswer(new LimpetError("REMINDER_EXISTS", problem));
 }

@@ -33,9 +33,9 @@ test("a reminder is set by its names, with POST as with PUT", async (t) => {
   const body = '{"dueTime":"10s","period":"R3/PT1M","ttl":"1h","data":{"cup":[1,null]},"overwrite":true}';
   assert.deepEqual(await code("POST", PATH, body), [204, undefined]);
   assert.deepEqual(await code("PUT", PATH, '{"period":"1m"}'), [204, undefined]);
-  const wish = { dueTime: "10s", period: "R3/PT1M", ttl: "1h", data: { cup: [1, null] } };
+  const request = { dueTime: "10s", period: "R3/PT1M", ttl: "1h", data: { cup: [1, null] } };
   assert.deepEqual(reminders.asked, [
-    ["set", NAMES, { ...NOTHING, ...wish }],
+    ["set", NAMES, { ...NOTHING, ...request }],
     ["set", NAMES, { ...NOTHING, period: "1m" }],
   ]);
 });
@@ -49,7 +49,7 @@ test("an existing reminder stays when overwrite is false, and its caller is noti
   assert.equal(status, 409);
   const message = 'Cart/ali ce has a reminder "pay|up", and overwrite is false';
   assert.deepEqual(json, { errorCode: "REMINDER_EXISTS", message, retry: "never" });
-  assert.ok(reminders.asked.every(([, , wish]) => (wish as { isNew: boolean }).isNew));
+  assert.ok(reminders.asked.every(([, , request]) => (request as { isNew: boolean }).isNew));
 });
 
 test("null and false count as data, and fields that are null count as absent", async (t) => {
@@ -58,7 +58,7 @@ test("null and false count as data, and fields that are null count as absent", a
   assert.deepEqual(await code("POST", PATH, body), [204, undefined]);
   assert.deepEqual(await code("POST", PATH, '{"dueTime":"0s","data":false}'), [204, undefined]);
   assert.deepEqual(
-    reminders.asked.map(([, , wish]) => wish),
+    reminders.asked.map(([, , request]) => request),
     [
       { ...NOTHING, dueTime: "0s", data: null },
       { ...NOTHING, dueTime: "0s", data: false },
@@ -170,8 +170,8 @@ test("the body of Python's register_reminder is accepted, and unknown fields are
   // As version 1.14 of the dapr package writes it.
   const python = '{"reminderName":"pay","dueTime":"0h0m5s0ms0\u03bcs","period":"0h1m0s0ms0\u03bcs","data":"dGVh"}';
   assert.deepEqual(await code("PUT", PATH, python), [204, undefined]);
-  const [, , wish] = reminders.asked.pop()!;
-  const { dueTime, period, ttl, data, isNew } = wish as Record<string, unknown>;
+  const [, , request] = reminders.asked.pop()!;
+  const { dueTime, period, ttl, data, isNew } = request as Record<string, unknown>;
   assert.deepEqual([data, isNew, ttl], ["dGVh", false, null]);
   const { first, every } = scheduleFromWire({ dueTime, period } as WireSchedule, 0);
   assert.deepEqual([first, every?.ms], [5_000, 60_000]);

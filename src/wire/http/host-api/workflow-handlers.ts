@@ -42,7 +42,7 @@ export async function steerWorkflow(act: WorkflowAct, { exchange, host }: HostRe
 function readSteering(act: WorkflowAct, body: unknown, timeout: string | string[] | undefined): AdminRequest {
   switch (act) {
     case "start":
-      return { kind: "startWorkflow", wish: parseStart(body) };
+      return { kind: "startWorkflow", request: parseStart(body) };
     case "signal":
       return { kind: "signalWorkflow", ...parseMessage(body, act) };
     case "query":
