@@ -217,10 +217,10 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       },
       {
         file: "src/placement/model/type-rounds.ts",
-        before: "for (const wish of controller.tick(now)) {",
-        after: `const wishes = controller.tick(now);
-      this.grant(controller, wishes, effects);
-      for (const wish of wishes) {`,
+        before: "for (const request of controller.tick(now)) {",
+        after: `const requests = controller.tick(now);
+      this.grant(controller, requests, effects);
+      for (const request of requests) {`,
       },
     ],
   },

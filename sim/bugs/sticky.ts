@@ -169,14 +169,14 @@ export const STICKY: readonly Bug[] = [
       },
       {
         file: "src/placement/sticky/sticky-client.ts",
-        before: "if (this.#claims !== undefined || this.#wishes.length === 0) return;",
-        after: "if (this.#wishes.length === 0) return;",
+        before: "if (this.#claims !== undefined || this.#requests.length === 0) return;",
+        after: "if (this.#requests.length === 0) return;",
       },
       {
         file: "src/placement/sticky/sticky-client.ts",
         before: "    this.#unacknowledged = 0;\n    this.#claimMore();",
         after:
-          "    this.#unacknowledged = 0;\n    this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
+          "    this.#unacknowledged = 0;\n    this.#requests = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
       },
     ],
   },

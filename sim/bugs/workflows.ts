@@ -198,8 +198,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: TASK,
-        before: `if ("of" in news) return execution.isAwaited(news.of);`,
-        after: `if ("of" in news) return true;`,
+        before: `if ("of" in event) return execution.isAwaited(event.of);`,
+        after: `if ("of" in event) return true;`,
       },
     ],
   },
@@ -212,7 +212,7 @@ export const WORKFLOWS: readonly Bug[] = [
       {
         file: TASK,
         before: "return key === undefined || !seen.has(key);",
-        after: `return key === undefined || news.kind === "SignalReceived" || !seen.has(key);`,
+        after: `return key === undefined || event.kind === "SignalReceived" || !seen.has(key);`,
       },
     ],
   },
