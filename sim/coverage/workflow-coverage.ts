@@ -148,12 +148,7 @@ export class WorkflowCoverage implements Observer {
     }
   }
 
-  committed(
-    _process: unknown,
-    { starts = [], messages = [] }: Commit,
-    _key: unknown,
-    outcome: CommitVerdict,
-  ): void {
+  committed(_process: unknown, { starts = [], messages = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
     if (starts.length > 0 && outcome === "committed") this.#stage.reach("workflow: started by a turn");
     if (starts.length > 0 && outcome === "fenced") this.#stage.reach("workflow: start fenced");
     if (messages.length > 0 && outcome === "fenced") this.#stage.reach("workflow: signal fenced");

@@ -88,7 +88,7 @@ describe("one holder", () => {
 describe("reported before granted", () => {
   const host = (message: unknown): unknown => ({ about: "host", message });
   const leader = (message: unknown): unknown => ({ about: "scheduler", message });
-  const wish = { correlation: 7, type: "Ledger", id: "a", since: 0 };
+  const request = { correlation: 7, type: "Ledger", id: "a", since: 0 };
   const member = (n: number) => {
     return { incarnation: `i-${n}`, address: `x-${n}`, types: ["Ledger"], namespace: "default" };
   };
@@ -123,7 +123,7 @@ describe("reported before granted", () => {
     }
     scene.send(asks, 2, host({ kind: "claimed" }));
     before(scene, silent);
-    scene.send(asks, 2, host({ kind: "acquire", wishes: [wish] }));
+    scene.send(asks, 2, host({ kind: "acquire", requests: [request] }));
     scene.send(second, 3, leader({ kind: "acquired", answers: [{ correlation: 7, kind }] }));
     return scene;
   }

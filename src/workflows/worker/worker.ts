@@ -20,8 +20,8 @@ import type {
   WorkerRow,
 } from "../../ports/store/workflows.ts";
 import type { CodeGuards, Settle } from "../../ports/workflow-code.ts";
-import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/pins.ts";
 import { type AnyWorkflow, fingerprintOf } from "../definition/definition.ts";
+import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/pins.ts";
 import type { Started, Step } from "../engine/events.ts";
 import type { HistoryLimit } from "../engine/history-budget.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
