@@ -23,8 +23,8 @@ import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-admin.ts"
 import type { ReminderCounts } from "./store/reminders.ts";
 import type {
   EventPage,
+  NewWorkflow,
   RunName,
-  StartRequest,
   WorkerOverview,
   WorkflowCounts,
   WorkflowPage,
@@ -103,7 +103,7 @@ interface HostKinds {
   /** With the latest steps of its history, this many. */
   workflow: Ask<{ readonly run: RunName; readonly steps: number }, WorkflowView>;
   workflowEvents: Ask<{ readonly run: RunName; readonly after: number; readonly limit: number }, EventPage>;
-  startWorkflow: Ask<{ readonly request: StartRequest }, { readonly workflowId: string; readonly runId: string }>;
+  startWorkflow: Ask<{ readonly request: NewWorkflow }, { readonly workflowId: string; readonly runId: string }>;
   signalWorkflow: Ask<RunMessage, void>;
   queryWorkflow: Ask<RunMessage, unknown>;
   /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be executed. */

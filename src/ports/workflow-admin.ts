@@ -146,7 +146,7 @@ export interface EventPage {
   readonly next: number | undefined;
 }
 
-export interface StartRequest {
+export interface NewWorkflow {
   readonly type: string;
   readonly id?: string;
   readonly input?: unknown;
@@ -219,7 +219,7 @@ export interface WorkflowAdmin {
   look(name: RunName, steps: number): Promise<WorkflowView>;
   events(name: RunName, after: number, limit: number): Promise<EventPage>;
   workers(): Promise<WorkerOverview>;
-  start(request: StartRequest): Promise<{ readonly workflowId: string; readonly runId: string }>;
+  start(request: NewWorkflow): Promise<{ readonly workflowId: string; readonly runId: string }>;
   signal(name: RunName, signal: string, input: unknown): Promise<void>;
   query(name: RunName, query: string, input: unknown): Promise<unknown>;
   /**

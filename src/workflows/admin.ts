@@ -11,8 +11,8 @@ import {
   type EventPage,
   type HistoryBudget,
   MOST_WORKFLOWS_COUNTED,
+  type NewWorkflow,
   type RunName,
-  type StartRequest,
   type WorkerOverview,
   type WorkflowAdmin,
   type WorkflowCounts,
@@ -195,7 +195,7 @@ export class StoredWorkflows implements WorkflowAdmin {
 
   // ——— Requests.
 
-  async start({ type, ...request }: StartRequest): Promise<{ readonly workflowId: string; readonly runId: string }> {
+  async start({ type, ...request }: NewWorkflow): Promise<{ readonly workflowId: string; readonly runId: string }> {
     const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
     const handle = await this.#deps.client.start(type, { ...given, input: request.input });
     return { workflowId: handle.id, runId: handle.runId! };

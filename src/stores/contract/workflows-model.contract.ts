@@ -1,6 +1,6 @@
 // Random stories against a model small enough to be obviously right: a few workers start, signal, claim,
-// complete, return and end a few runs while time passes, also with knowledge of earlier claims. The store must
-// return the same results as the model.
+// complete, return and end a few runs while time passes, also with knowledge of earlier claims. The store
+// must return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";

@@ -56,9 +56,9 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   describe("steps with attachments", () => {
     test("a step delivers a message to its own run, but does not report it", async () => {
       const it = site();
-      const held = await it.held("a");
-      const outcome = await it.append(held, { outcome: KEEP, messages: [it.arrivalOf("a", "k")] });
-      assert.deepEqual(outcome, { kind: "done", arrived: 0, starts: [], isWatched: false });
+      const held = await it.leased("a");
+      const outcome = await it.complete(held, { outcome: KEEP, messages: [it.messageTo("a", "k")] });
+      assert.deepEqual(outcome, { kind: "done", delivered: 0, starts: [], isWatched: false });
       assert.equal((await it.task("a")).arrived, 1);
     });
 

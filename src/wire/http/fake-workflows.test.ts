@@ -2,8 +2,8 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type {
   EventPage,
+  NewWorkflow,
   RunName,
-  StartRequest,
   WorkerOverview,
   WorkflowAdmin,
   WorkflowCounts,
@@ -59,7 +59,7 @@ export class FakeWorkflows implements WorkflowAdmin {
     return { now: this.now, ...this.counts, ...this.overview };
   }
 
-  async start(request: StartRequest) {
+  async start(request: NewWorkflow) {
     this.#steer("start", request);
     return { workflowId: request.id ?? "made-up", runId: "run-1" };
   }

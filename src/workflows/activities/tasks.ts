@@ -61,7 +61,7 @@ export interface ClaimedActivity {
   readonly leaseUntil: number;
 }
 
-export interface ClaimRequest {
+export interface ActivityClaim {
   readonly types: readonly string[];
   readonly limit: number;
   readonly token: string;
@@ -86,7 +86,7 @@ export class ActivityTasks {
 
   /** `nextMs`: the time until more activities may be due; undefined: unknown. */
   async claim(
-    request: ClaimRequest,
+    request: ActivityClaim,
   ): Promise<{ readonly claimed: ClaimedActivity[]; readonly nextMs: number | undefined }> {
     const { store, namespace } = this.#deps;
     const { types, limit, token } = request;
@@ -105,7 +105,7 @@ export class ActivityTasks {
   }
 
   /** Undefined: the time limit is exceeded, or the run is closed. */
-  async #begin(row: ClaimedReminder, request: ClaimRequest, now: number): Promise<ClaimedActivity | undefined> {
+  async #begin(row: ClaimedReminder, request: ActivityClaim, now: number): Promise<ClaimedActivity | undefined> {
     const { settle } = this.#deps;
     const { generation, key } = row;
     const { token } = request;

@@ -4,7 +4,7 @@ import { invalidBody } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
-import type { RunName, StartRequest } from "../../../ports/workflow-admin.ts";
+import type { NewWorkflow, RunName } from "../../../ports/workflow-admin.ts";
 import { checked, checkWorkflowId } from "../../../workflows/definition/definition.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ const START_FIELDS = [
 const IF_RUNNING = ["fail", "existing", "terminate"] as const;
 const IF_ENDED = ["start", "start unless completed", "fail", "existing"] as const;
 
-export function parseStart(body: unknown): StartRequest {
+export function parseStart(body: unknown): NewWorkflow {
   const fields = fieldsOf(body, START_FIELDS, '{"type": "order", "id": "order-17", "input": ["tea"]}');
   const { input, memo, attributes } = fields;
   const id = textOf(fields, "id");
@@ -33,8 +33,8 @@ export function parseStart(body: unknown): StartRequest {
     build: textOf(fields, "build"),
     ifRunning: wordOf(fields, "ifRunning", IF_RUNNING),
     ifEnded: wordOf(fields, "ifEnded", IF_ENDED),
-    memo: memo as StartRequest["memo"],
-    attributes: attributes as StartRequest["attributes"],
+    memo: memo as NewWorkflow["memo"],
+    attributes: attributes as NewWorkflow["attributes"],
     timeout: textOf(fields, "timeout"),
     runTimeout: textOf(fields, "runTimeout"),
     delay: textOf(fields, "delay"),
