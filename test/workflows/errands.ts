@@ -76,7 +76,7 @@ export function thingsOf(plan: Plan): Thing[] {
 /** One attempt at an activity: begun, or at its end. */
 export type AttemptLine = readonly [kind: "begin" | "end", at: number, key: string, attempt: number, run: string];
 
-interface Act {
+export interface Act {
   readonly key: string;
   readonly ms?: number;
   readonly until?: string;

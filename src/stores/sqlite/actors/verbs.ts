@@ -32,7 +32,7 @@ export interface TakeAnswer {
 }
 
 /** Places in the batch, ascending, of the commits that do not count: nearly always none. */
-interface CommitAnswer {
+export interface CommitAnswer {
   readonly fenced: readonly number[];
   readonly voided: readonly number[];
   /** For each applied commit that set reminders with leases. */

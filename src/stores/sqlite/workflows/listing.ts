@@ -31,7 +31,7 @@ const MOST_KINDS = 64;
 const PORTION = 500;
 
 /** A request may end early, so that others get their turn: the next one continues below `before`. */
-interface Part {
+export interface Part {
   readonly before: number | undefined;
 }
 type Refs = readonly number[];

@@ -10,7 +10,7 @@ import { LOST_ATTEMPTS } from "./codes.ts";
 /** Tasks that one request reads before other requests get their turn. */
 const LOOKED_AT = 20_000;
 
-interface Released {
+export interface Released {
   /** Tasks that were leased to the worker. */
   readonly released: number;
   /** Released tasks, and tasks that had affinity to it. */
