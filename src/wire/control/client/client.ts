@@ -9,10 +9,10 @@ import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } fr
 import type { Log } from "../../../ports/log.ts";
 import type { ClusterSecurity } from "../../cluster-security.ts";
 import { Scheduler } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { parseControlAddress } from "../codec/checks.ts";
-import { readSchedulerList } from "../codec/cluster-codec.ts";
+import { SCHEDULER_LIST } from "../codec/cluster-codec.ts";
 import { leaderMethod } from "../codec/leader-methods.ts";
 import { fromStatus } from "../codec/status.ts";
+import { parseControlAddress } from "../codec/value-codecs.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "../limits.ts";
 import { SchedulerConnection } from "./connection.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
@@ -100,7 +100,7 @@ class GrpcClient implements ControlClient {
     try {
       for await (const response of this.#scheduler.watchHosts({}, { signal })) {
         if (signal.aborted) break;
-        const list = readSchedulerList(response);
+        const list = SCHEDULER_LIST.read(response);
         this.#shielded(() => listener.list(list));
       }
       return undefined;

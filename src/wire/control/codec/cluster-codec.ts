@@ -1,137 +1,105 @@
-// Encodes the list of schedulers and the cluster view as protobuf, and decodes them. Decoding checks every
-// field.
-import { create } from "@bufbuild/protobuf";
+// The list of schedulers and the cluster view as protobuf. Decoding checks every field.
 import { invariant } from "../../../kernel/errors.ts";
 import type { SchedulerHost, SchedulerList } from "../../../ports/cluster/control-service.ts";
-import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../../ports/host-admin.ts";
+import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView, StickyHolder } from "../../../ports/host-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { readAddress, readId, readText, readTypes, readWhole, readWord, refuseMessage, writeWhole } from "./checks.ts";
-import { readRule, writeRule } from "./sticky-codec.ts";
-
-export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchHostsResponse {
-  return create(proto.WatchHostsResponseSchema, { term: writeWhole(term, "a term"), hosts: hosts.map(writeScheduler) });
-}
-
-export function readSchedulerList({ term, hosts }: proto.WatchHostsResponse): SchedulerList {
-  const schedulers = hosts.map(readScheduler);
-  if (schedulers.filter(({ leader }) => leader).length > 1) refuseMessage("more than one scheduler leads");
-  return { term: readWhole(term, "a term"), hosts: schedulers };
-}
-
-const writeScheduler = ({ address, leader, dedicated, incarnation }: SchedulerHost): proto.SchedulerHost =>
-  create(proto.SchedulerHostSchema, { address, leader, dedicated, incarnation });
-
-function readScheduler({ address, leader, dedicated, incarnation }: proto.SchedulerHost): SchedulerHost {
-  return {
-    address: address === "" ? "" : readAddress(address, "the address of a scheduler"),
-    leader,
-    dedicated,
-    incarnation: readId(incarnation, "the incarnation of a scheduler"),
-  };
-}
-
-export function writeClusterView({ term, schedulers, hosts, tables }: ClusterView): proto.DescribeClusterResponse {
-  return create(proto.DescribeClusterResponseSchema, {
-    term: writeWhole(term, "a term"),
-    schedulers: schedulers.map(writeScheduler),
-    hosts: hosts.map(writeHost),
-    tables: tables.map(writeTable),
-  });
-}
-
-export function readClusterView({ term, schedulers, hosts, tables }: proto.DescribeClusterResponse): ClusterView {
-  return {
-    term: readWhole(term, "a term"),
-    schedulers: schedulers.map(readScheduler),
-    hosts: hosts.map(readHost),
-    tables: tables.map(readTable),
-  };
-}
+import { type Codec, message } from "./codec.ts";
+import { LOST_RULE } from "./sticky-codec.ts";
+import {
+  ADDRESS,
+  address,
+  FLAG,
+  HOST_NAME,
+  INCARNATION,
+  id,
+  listOf,
+  NAMESPACE,
+  optional,
+  refuseMessage,
+  TYPE,
+  types,
+  wholeNumber,
+  wireWords,
+} from "./value-codecs.ts";
 
 const { ClusterHost_State: State, ClusterTable_Phase: Phase } = proto;
 
-const STATES: Record<ClusterHost["state"], proto.ClusterHost_State> = {
-  expected: State.EXPECTED,
-  joining: State.JOINING,
-  member: State.MEMBER,
-  suspect: State.SUSPECT,
-  evicted: State.EVICTED,
-};
+const SCHEDULER_ADDRESS = address("the address of a scheduler");
 
-const PHASES: Record<ClusterTable["phase"], proto.ClusterTable_Phase> = {
-  closed: Phase.CLOSED,
-  settled: Phase.SETTLED,
-  updating: Phase.UPDATING,
-  unlocking: Phase.UNLOCKING,
-};
+const SCHEDULERS: Codec<readonly SchedulerHost[], proto.SchedulerHost[]> = listOf(
+  message(proto.SchedulerHostSchema, {
+    address: { ...SCHEDULER_ADDRESS, read: (wire) => (wire === "" ? "" : SCHEDULER_ADDRESS.read(wire)) },
+    leader: FLAG,
+    dedicated: FLAG,
+    incarnation: id("the incarnation of a scheduler"),
+  }),
+);
 
-function wordOf<Word extends string>(codes: Record<Word, number>, code: number, what: string): Word {
-  const found = Object.entries(codes).find(([, known]) => known === code);
-  return found === undefined ? refuseMessage(`${code} is not a ${what}`) : (found[0] as Word);
+function readOneLeader(hosts: proto.SchedulerHost[]): readonly SchedulerHost[] {
+  if (hosts.filter(({ leader }) => leader).length > 1) refuseMessage("more than one scheduler leads");
+  return SCHEDULERS.read(hosts);
 }
 
-function writeHost(host: ClusterHost): proto.ClusterHost {
-  invariant(Number.isFinite(host.leaseLeftMs), "the remaining time of a lease is a number");
-  return create(proto.ClusterHostSchema, {
-    ...host,
-    types: [...host.types],
-    state: STATES[host.state],
-    actors: writeWhole(host.actors, "a number of actors"),
-  });
-}
-
-function readHost(host: proto.ClusterHost): ClusterHost {
-  if (!Number.isFinite(host.leaseLeftMs)) refuseMessage("the remaining time of a lease must be a number");
-  return {
-    namespace: readWord(host.namespace, "namespace"),
-    address: readAddress(host.address, "the address of a host"),
-    name: readText(host.name, "the name of a host"),
-    incarnation: readId(host.incarnation, "the incarnation of a host"),
-    state: wordOf(STATES, host.state, "state of a host"),
-    leaseLeftMs: host.leaseLeftMs,
-    types: readTypes(host.types),
-    actors: readWhole(host.actors, "a number of actors"),
-  };
-}
-
-function writeTable({ sticky, ...table }: ClusterTable): proto.ClusterTable {
-  return create(proto.ClusterTableSchema, {
-    ...table,
-    ...(sticky === undefined ? {} : { sticky: writeSticky(sticky) }),
-    version: writeWhole(table.version, "a version"),
-    term: writeWhole(table.term, "a term"),
-    hosts: [...table.hosts],
-    phase: PHASES[table.phase],
-    waitsFor: [...table.waitsFor],
-  });
-}
-
-function readTable(table: proto.ClusterTable): ClusterTable {
-  const address = (value: string) => readAddress(value, "the address of a host");
-  return {
-    namespace: readWord(table.namespace, "namespace"),
-    type: readWord(table.type, "actor type"),
-    version: readWhole(table.version, "a version"),
-    term: readWhole(table.term, "a term"),
-    hosts: table.hosts.map(address),
-    phase: wordOf(PHASES, table.phase, "phase of a table"),
-    waitsFor: table.waitsFor.map(address),
-    sticky: table.sticky && readSticky(table.sticky),
-  };
-}
-
-const writeSticky = ({ lost, holders }: ClusterSticky): proto.ClusterSticky =>
-  create(proto.ClusterStickySchema, {
-    rule: writeRule(lost),
-    holders: holders.map((holder) => ({ ...holder, actors: writeWhole(holder.actors, "a number of actors") })),
-  });
-
-const readSticky = ({ rule, holders }: proto.ClusterSticky): ClusterSticky => ({
-  lost: readRule(rule),
-  holders: holders.map(({ address, name, actors, away }) => ({
-    address: readAddress(address, "the address of a host"),
-    name: readText(name, "the name of a host"),
-    actors: readWhole(actors, "a number of actors"),
-    away,
-  })),
+export const SCHEDULER_LIST: Codec<SchedulerList, proto.WatchHostsResponse> = message(proto.WatchHostsResponseSchema, {
+  term: wholeNumber("a term"),
+  hosts: { write: SCHEDULERS.write, read: readOneLeader },
 });
+
+const LEASE_LEFT: Codec<number, number> = {
+  write(left) {
+    invariant(Number.isFinite(left), "the remaining time of a lease is a number");
+    return left;
+  },
+  read: (left) => (Number.isFinite(left) ? left : refuseMessage("the remaining time of a lease must be a number")),
+};
+
+const HOST: Codec<ClusterHost, proto.ClusterHost> = message(proto.ClusterHostSchema, {
+  namespace: NAMESPACE,
+  address: ADDRESS,
+  name: HOST_NAME,
+  incarnation: INCARNATION,
+  state: wireWords(
+    {
+      expected: State.EXPECTED,
+      joining: State.JOINING,
+      member: State.MEMBER,
+      suspect: State.SUSPECT,
+      evicted: State.EVICTED,
+    },
+    (code) => `${code} is not a state of a host`,
+  ),
+  leaseLeftMs: LEASE_LEFT,
+  types: types(),
+  actors: wholeNumber("a number of actors"),
+});
+
+const HOLDER: Codec<StickyHolder, proto.StickyHolder> = message(proto.StickyHolderSchema, {
+  address: ADDRESS,
+  name: HOST_NAME,
+  actors: wholeNumber("a number of actors"),
+  away: FLAG,
+});
+
+const STICKY: Codec<ClusterSticky, proto.ClusterSticky> = message(proto.ClusterStickySchema, {
+  lost: ["rule", LOST_RULE],
+  holders: listOf(HOLDER),
+});
+
+const TABLE: Codec<ClusterTable, proto.ClusterTable> = message(proto.ClusterTableSchema, {
+  namespace: NAMESPACE,
+  type: TYPE,
+  version: wholeNumber("a version"),
+  term: wholeNumber("a term"),
+  hosts: listOf(ADDRESS),
+  phase: wireWords(
+    { closed: Phase.CLOSED, settled: Phase.SETTLED, updating: Phase.UPDATING, unlocking: Phase.UNLOCKING },
+    (code) => `${code} is not a phase of a table`,
+  ),
+  waitsFor: listOf(ADDRESS),
+  sticky: optional(STICKY),
+});
+
+export const CLUSTER_VIEW: Codec<ClusterView, proto.DescribeClusterResponse> = message(
+  proto.DescribeClusterResponseSchema,
+  { term: wholeNumber("a term"), schedulers: SCHEDULERS, hosts: listOf(HOST), tables: listOf(TABLE) },
+);

@@ -3,27 +3,31 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { CallOptions, Client, ConnectRouter, MethodImpl } from "@connectrpc/connect";
 import type { LeaderAdmin, LeaderAnswer, LeaderRequest } from "../../../ports/admin.ts";
-import { Scheduler } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { readId, readWord } from "./checks.ts";
-import { readClusterView, writeClusterView } from "./cluster-codec.ts";
-import { readShardsView, readSteering, writeShardsView, writeSteering } from "./shards-view-codec.ts";
-import { readActorKey, writeActorKey } from "./sticky-codec.ts";
-import { readStickyPage, readStickyQuery, writeStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { CLUSTER_VIEW } from "./cluster-codec.ts";
+import { type Codec, message } from "./codec.ts";
+import { SHARDS_VIEW, STEERING } from "./shards-view-codec.ts";
+import { REQUIRED_KEY } from "./sticky-codec.ts";
+import { STICKY_PAGE, STICKY_QUERY } from "./sticky-page-codec.ts";
+import { id, NAMESPACE, TYPE } from "./value-codecs.ts";
+
+type Scheduler = typeof proto.Scheduler;
 
 type Kind = LeaderRequest["kind"];
 type RequestOf<K extends Kind> = Extract<LeaderRequest, { kind: K }>;
 type AnswerOf<K extends Kind> = LeaderAnswer<RequestOf<K>>;
 
-interface Codec<K extends Kind, Request extends DescMessage, Answer extends DescMessage> {
+interface Row<K extends Kind, Request extends DescMessage, Answer extends DescMessage> {
   /** The name of the method in the log. */
   readonly label: string;
   readonly method: DescMethodUnary<Request, Answer>;
   /** The answer describes many hosts or shards and may be larger than other messages. */
-  readonly isView?: true;
-  write(request: RequestOf<K>): MessageInitShape<Request>;
-  read(request: MessageShape<Request>): RequestOf<K>;
-  writeAnswer(answer: AnswerOf<K>): MessageInitShape<Answer>;
-  readAnswer(answer: MessageShape<Answer>, request: RequestOf<K>): AnswerOf<K>;
+  readonly isView?: boolean;
+  readonly request: Codec<Omit<RequestOf<K>, "kind">, MessageShape<Request>>;
+  readonly answer: {
+    readonly write: (answer: AnswerOf<K>) => MessageInitShape<Answer>;
+    readonly read: (wire: MessageShape<Answer>, request: RequestOf<K>) => AnswerOf<K>;
+  };
 }
 
 type Guard = <T>(answer: () => Promise<T>) => Promise<T>;
@@ -31,94 +35,80 @@ type Guard = <T>(answer: () => Promise<T>) => Promise<T>;
 export interface LeaderMethod<K extends Kind> {
   readonly label: string;
   readonly isView: boolean;
-  call(client: Client<typeof Scheduler>, request: RequestOf<K>, options: CallOptions): Promise<AnswerOf<K>>;
+  call(client: Client<Scheduler>, request: RequestOf<K>, options: CallOptions): Promise<AnswerOf<K>>;
   /** `guard` turns every failure into a gRPC status. */
   serve(router: ConnectRouter, service: LeaderAdmin, guard: Guard, options: { readonly writeMaxBytes?: number }): void;
 }
 
 function method<K extends Kind, Request extends DescMessage, Answer extends DescMessage>(
-  codec: Codec<K, Request, Answer>,
+  kind: K,
+  { label, method, isView = false, request: { write, read }, answer }: Row<K, Request, Answer>,
 ): LeaderMethod<K> {
-  const { label, method, isView = false } = codec;
-  type Send = (request: MessageInitShape<Request>, options: CallOptions) => Promise<MessageShape<Answer>>;
+  type Send = (request: MessageShape<Request>, options: CallOptions) => Promise<MessageShape<Answer>>;
   return {
     label,
     isView,
     async call(client, request, options) {
       const send = client[method.localName as keyof typeof client] as unknown as Send;
-      return codec.readAnswer(await send(codec.write(request), options), request);
+      return answer.read(await send(write(request), options), request);
     },
     serve(router, service, guard, options) {
       const serve = (request: MessageShape<Request>) =>
-        guard(async () => codec.writeAnswer(await service.admin(codec.read(request))));
+        guard(async () => answer.write(await service.admin({ kind, ...read(request) } as RequestOf<K>)));
       router.rpc(method, serve as MethodImpl<typeof method>, options);
     },
   };
 }
 
 /** An answer without content. */
-const DONE = { writeAnswer: () => ({}), readAnswer: () => undefined };
+const DONE = { write: () => ({}), read: () => undefined };
 
-const rpc = Scheduler.method;
+const rpc = proto.Scheduler.method;
 
 export const LEADER_METHODS: { readonly [K in Kind]: LeaderMethod<K> } = {
-  cluster: method({
+  cluster: method("cluster", {
     label: "describe",
     method: rpc.describeCluster,
     isView: true,
-    write: () => ({}),
-    read: () => ({ kind: "cluster" }),
-    writeAnswer: writeClusterView,
-    readAnswer: readClusterView,
+    request: message(proto.DescribeClusterRequestSchema, {}),
+    answer: CLUSTER_VIEW,
   }),
-  drain: method({
+  drain: method("drain", {
     label: "drain",
     method: rpc.drainHost,
-    write: ({ host }) => ({ host }),
-    read: ({ host }) => ({ kind: "drain", host: readId(host, "the host to drain") }),
-    ...DONE,
+    request: message(proto.DrainHostRequestSchema, { host: id("the host to drain") }),
+    answer: DONE,
   }),
-  sticky: method({
+  sticky: method("sticky", {
     label: "sticky",
     method: rpc.listSticky,
-    write: ({ namespace, query }) => writeStickyQuery(namespace, query),
-    read: (request) => ({ kind: "sticky", ...readStickyQuery(request) }),
-    writeAnswer: writeStickyPage,
-    readAnswer: readStickyPage,
+    request: STICKY_QUERY,
+    answer: STICKY_PAGE,
   }),
-  release: method({
+  release: method("release", {
     label: "release",
     method: rpc.releaseSticky,
-    write: ({ namespace, type, id }) => ({ namespace, actorKey: writeActorKey({ type, id }) }),
-    read: ({ namespace, actorKey }) => {
-      const { type, id } = readActorKey(actorKey);
-      return { kind: "release", namespace: readWord(namespace, "namespace"), type, id };
-    },
-    ...DONE,
+    request: message(proto.ReleaseStickyRequestSchema, { namespace: NAMESPACE }, ["actorKey", REQUIRED_KEY]),
+    answer: DONE,
   }),
-  shards: method({
+  shards: method("shards", {
     label: "shards",
     method: rpc.describeShards,
     isView: true,
-    write: ({ namespace, type }) => ({ namespace, actorType: type }),
-    read: ({ namespace, actorType }) => {
-      return { kind: "shards", namespace: readWord(namespace, "namespace"), type: readWord(actorType, "actor type") };
-    },
-    writeAnswer: writeShardsView,
-    readAnswer: (answer, { type }) => readShardsView(type, answer),
+    request: message(proto.DescribeShardsRequestSchema, { namespace: NAMESPACE, type: ["actorType", TYPE] }),
+    answer: { write: SHARDS_VIEW.write, read: (view, { type }) => ({ type, ...SHARDS_VIEW.read(view) }) },
   }),
-  steerShards: method({
+  steerShards: method("steerShards", {
     label: "steer",
     method: rpc.steerShards,
-    write: ({ namespace, type, steering }) => writeSteering(namespace, type, steering),
-    read: (request) => ({ kind: "steerShards", ...readSteering(request) }),
-    ...DONE,
+    request: STEERING,
+    answer: DONE,
   }),
 };
 
 interface Caller<R extends LeaderRequest> {
   readonly isView: boolean;
-  call(client: Client<typeof Scheduler>, request: R, options: CallOptions): Promise<LeaderAnswer<R>>;
+  call(client: Client<Scheduler>, request: R, options: CallOptions): Promise<LeaderAnswer<R>>;
 }
 
 /** The kind of a request and its row belong together, which the type checker cannot see. */

@@ -14,7 +14,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { Hello, PlacementOrder, SchedulerMessage } from "../../../ports/control-messages.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { clusterView, hostMessage, order, schedulerList, schedulerMessage } from "./arbitraries.test.ts";
-import { readClusterView, readSchedulerList, writeClusterView, writeSchedulerList } from "./cluster-codec.ts";
+import { CLUSTER_VIEW, SCHEDULER_LIST } from "./cluster-codec.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
 import { OrderParts, writeOrder } from "./order-codec.ts";
 
@@ -126,14 +126,14 @@ describe("control message codec", () => {
   it("the list of schedulers and the cluster view are decoded as they were encoded", () => {
     fc.assert(
       fc.property(schedulerList, (list) => {
-        const response = travel(proto.WatchHostsResponseSchema, writeSchedulerList(list));
-        assert.deepEqual(readSchedulerList(response), list);
+        const response = travel(proto.WatchHostsResponseSchema, SCHEDULER_LIST.write(list));
+        assert.deepEqual(SCHEDULER_LIST.read(response), list);
       }),
     );
     fc.assert(
       fc.property(clusterView, (view) => {
-        const response = travel(proto.DescribeClusterResponseSchema, writeClusterView(view));
-        assert.deepEqual(readClusterView(response), view);
+        const response = travel(proto.DescribeClusterResponseSchema, CLUSTER_VIEW.write(view));
+        assert.deepEqual(CLUSTER_VIEW.read(response), view);
       }),
     );
   });
@@ -280,7 +280,7 @@ describe("invalid input from another process", () => {
 
   it("an invalid list of schedulers or cluster view is rejected", () => {
     const leader = { address: "10.0.0.1:1", leader: true, incarnation: "i" };
-    const list = (hosts: object[]) => () => readSchedulerList(create(proto.WatchHostsResponseSchema, { hosts }));
+    const list = (hosts: object[]) => () => SCHEDULER_LIST.read(create(proto.WatchHostsResponseSchema, { hosts }));
     refused(list([leader, { ...leader, incarnation: "j" }]), /more than one scheduler/);
     refused(list([{ ...leader, address: "nowhere" }]), /must be an address/);
     refused(list([{ ...leader, incarnation: "" }]), /incarnation of a scheduler is missing/);
@@ -288,7 +288,7 @@ describe("invalid input from another process", () => {
     const one = { namespace: "d", address: "10.0.0.1:1", incarnation: "i", state: 3 };
     const cart = { namespace: "d", type: "Cart", phase: 2 };
     const view = (parts: MessageInitShape<typeof proto.DescribeClusterResponseSchema>) => () =>
-      readClusterView(create(proto.DescribeClusterResponseSchema, parts));
+      CLUSTER_VIEW.read(create(proto.DescribeClusterResponseSchema, parts));
     assert.doesNotThrow(view({ hosts: [one], tables: [cart] }));
     refused(view({ hosts: [{ ...one, state: 77 as never }] }), /77 is not a state/);
     refused(view({ hosts: [{ ...one, leaseLeftMs: Number.NaN }] }), /must be a number/);

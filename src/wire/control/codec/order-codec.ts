@@ -6,45 +6,72 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { TableVersion } from "../../../kernel/versions.ts";
 import {
   CHANGE_REASONS,
-  OPERATIONS,
+  type ChangeReason,
   type Operation,
   type PlacementOrder,
   type TableHost,
   type TypeTable,
 } from "../../../ports/control-messages.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { type Codec, message } from "./codec.ts";
 import {
-  readHostAddress,
-  readId,
-  readText,
-  readTypes,
-  readWhole,
-  readWord,
+  ADDRESS_AND_PORT,
+  FLAG,
+  HOST_NAME,
+  INCARNATION,
+  NAMESPACE,
+  NUMBER,
+  optional,
+  orAbsent,
   refuseMessage,
-  writePort,
-  writeWhole,
-} from "./checks.ts";
+  TYPE,
+  types,
+  wholeNumber,
+  wireWords,
+} from "./value-codecs.ts";
 
 const { PlacementOrder_Operation: Code } = proto;
-const CODES: Record<Operation, proto.PlacementOrder_Operation> = {
-  lock: Code.LOCK,
-  update: Code.UPDATE,
-  unlock: Code.UNLOCK,
+
+export const OPERATION: Codec<Operation, proto.PlacementOrder_Operation> = wireWords(
+  { lock: Code.LOCK, update: Code.UPDATE, unlock: Code.UNLOCK },
+  (code) => `${code} is not an operation`,
+);
+
+export const ROUND = wholeNumber("a round");
+const TERM = wholeNumber("a term");
+const NUMBER_OF_VERSION = wholeNumber("a version");
+const REPLICATION_FACTOR = wholeNumber("a replication factor");
+const TYPES = types();
+
+export const TABLE_VERSION: Codec<TableVersion, proto.TableVersion> = message(proto.TableVersionSchema, {
+  term: TERM,
+  number: NUMBER_OF_VERSION,
+});
+
+export const TABLE_HOST: Codec<TableHost, proto.TableHost> = message(proto.TableHostSchema, {
+  address: ADDRESS_AND_PORT,
+  incarnation: INCARNATION,
+  name: ["appID", HOST_NAME],
+});
+
+/** A later release may know more reasons. The reason becomes a label of a metric, so it is one of few. */
+const CHANGE_REASON: Codec<ChangeReason | undefined, string> = {
+  omits: true,
+  write: (reason) => reason ?? "",
+  read: (reason) => CHANGE_REASONS.find((known) => known === reason),
 };
 
-export const writeOperation = (operation: Operation): proto.PlacementOrder_Operation => CODES[operation];
-
-export function readOperation(code: proto.PlacementOrder_Operation): Operation {
-  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuseMessage(`${code} is not an operation`);
-}
-
-export function writeVersion({ term, number }: TableVersion): { term: bigint; number: bigint } {
-  return { term: writeWhole(term, "a term"), number: writeWhole(number, "a version") };
-}
-
-export function readVersion({ term, number }: { readonly term: bigint; readonly number: bigint }): TableVersion {
-  return { term: readWhole(term, "a term"), number: readWhole(number, "a version") };
-}
+/** The fields of a table that do not depend on other tables of the order. */
+const TABLE: Codec<Omit<TypeTable, "type" | "version" | "hosts">, proto.PlacementTable> = message(
+  proto.PlacementTableSchema,
+  {
+    base: optional(TABLE_VERSION),
+    sticky: orAbsent(FLAG),
+    shards: orAbsent(NUMBER),
+    ownShards: orAbsent(FLAG),
+    reason: CHANGE_REASON,
+  },
+);
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -62,38 +89,29 @@ export function writeOrder(order: PlacementOrder, isShort = false, partBytes: nu
 
 function writePart(order: PlacementOrder, tables: readonly Entry[], more: boolean): proto.PlacementOrder {
   return create(proto.PlacementOrderSchema, {
-    operation: writeOperation(order.operation),
+    operation: OPERATION.write(order.operation),
     namespace: order.namespace,
-    actorTypes: [...order.types],
-    versions: Object.fromEntries(tables.map(({ table }) => [table.type, writeVersion(table.version).number])),
+    actorTypes: TYPES.write(order.types),
+    versions: Object.fromEntries(
+      tables.map(({ table }) => [table.type, NUMBER_OF_VERSION.write(table.version.number)]),
+    ),
     tables: {
       entries: Object.fromEntries(tables.map((entry) => [entry.table.type, writeTable(entry)])),
-      replicationFactor: writeWhole(order.replicationFactor, "a replication factor"),
+      replicationFactor: REPLICATION_FACTOR.write(order.replicationFactor),
     },
-    term: writeWhole(order.term, "a term"),
-    round: writeWhole(order.round, "a round"),
+    term: TERM.write(order.term),
+    round: ROUND.write(order.round),
     more,
   });
 }
 
-function writeTable({
-  table: { version, base, hosts, sticky = false, shards = 0, ownShards = false, reason },
-  like,
-}: Entry): proto.PlacementTable {
-  return create(proto.PlacementTableSchema, {
-    hosts: like === "" ? Object.fromEntries(hosts.map((host) => [host.address, writeTableHost(host)])) : {},
-    sameHostsAs: like,
-    term: writeVersion(version).term,
-    ...(base === undefined ? {} : { base: writeVersion(base) }),
-    sticky,
-    shards,
-    ownShards,
-    reason: reason ?? "",
-  });
+function writeTable({ table, like }: Entry): proto.PlacementTable {
+  const written = TABLE.write(table);
+  written.term = TERM.write(table.version.term);
+  if (like !== "") written.sameHostsAs = like;
+  else written.hosts = Object.fromEntries(table.hosts.map((host) => [host.address, TABLE_HOST.write(host)]));
+  return written;
 }
-
-export const writeTableHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
-  create(proto.TableHostSchema, { name: address, port: writePort(address), appID: name, incarnation });
 
 /** A table, and an earlier type in the same part that has the same hosts; empty when there is none. */
 interface Entry {
@@ -175,7 +193,7 @@ function isSame(a: PlacementOrder, b: PlacementOrder): boolean {
 
 function join(parts: readonly PlacementOrder[]): PlacementOrder {
   const tables = parts.flatMap((part) => part.tables).sort((a, b) => byText(a.type, b.type));
-  readTypes(tables.map(({ type }) => type));
+  TYPES.read(tables.map(({ type }) => type));
   return { ...parts[0]!, tables };
 }
 
@@ -185,17 +203,17 @@ function readPart(order: proto.PlacementOrder): PlacementOrder {
     refuseMessage(`a replication factor must be at most ${LIMITS.replicationFactor}, not ${replicationFactor}`);
   }
   for (const type of Object.keys(order.versions)) {
-    if (!Object.hasOwn(entries, type)) refuseMessage(`the version of ${readWord(type, "actor type")} has no table`);
+    if (!Object.hasOwn(entries, type)) refuseMessage(`the version of ${TYPE.read(type)} has no table`);
   }
   return {
     kind: "order",
-    operation: readOperation(order.operation),
-    namespace: readWord(order.namespace, "namespace"),
-    term: readWhole(order.term, "a term"),
-    round: readWhole(order.round, "a round"),
-    types: readTypes(order.actorTypes),
+    operation: OPERATION.read(order.operation),
+    namespace: NAMESPACE.read(order.namespace),
+    term: TERM.read(order.term),
+    round: ROUND.read(order.round),
+    types: TYPES.read(order.actorTypes),
     tables: readTables(entries, order.versions),
-    replicationFactor: readWhole(replicationFactor, "a replication factor"),
+    replicationFactor: REPLICATION_FACTOR.read(replicationFactor),
   };
 }
 
@@ -226,31 +244,13 @@ function readTable(
   hosts: readonly TableHost[],
   versions: Record<string, bigint>,
 ): TypeTable {
-  readWord(type, "actor type");
-  // A later release may know more reasons. The reason becomes a label of a metric, so it is one of few.
-  const reason = CHANGE_REASONS.find((known) => known === table.reason);
+  TYPE.read(type);
   if (!Object.hasOwn(versions, type)) refuseMessage(`the table of ${type} has no version`);
-  return {
-    type,
-    version: readVersion({ term: table.term, number: versions[type]! }),
-    base: table.base && readVersion(table.base),
-    hosts,
-    ...(table.sticky ? { sticky: true } : {}),
-    ...(table.shards > 0 ? { shards: table.shards } : {}),
-    ...(table.ownShards ? { ownShards: true } : {}),
-    ...(reason === undefined ? {} : { reason }),
-  };
+  const version = { term: TERM.read(table.term), number: NUMBER_OF_VERSION.read(versions[type]!) };
+  return { type, version, hosts, ...TABLE.read(table) };
 }
 
 function readHost(key: string, host: proto.TableHost): TableHost {
   if (key !== host.name) refuseMessage("a table lists a host under the name of another");
-  return readTableHost(host);
-}
-
-export function readTableHost(host: proto.TableHost): TableHost {
-  return {
-    address: readHostAddress(host.name, host.port),
-    incarnation: readId(host.incarnation, "the incarnation of a host"),
-    name: readText(host.appID, "the name of a host"),
-  };
+  return TABLE_HOST.read(host);
 }

@@ -9,7 +9,7 @@ import type { ShardOrder, ShardReport } from "../../../ports/control-messages.ts
 import { MOVE_REASONS, type ShardSteering, type ShardsView } from "../../../ports/shard-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
-import { readShardsView, readSteering, writeShardsView, writeSteering } from "./shards-view-codec.ts";
+import { SHARDS_VIEW, STEERING } from "./shards-view-codec.ts";
 
 const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
   fromBinary(schema, toBinary(schema, message));
@@ -209,9 +209,9 @@ describe("shard message codec", () => {
     const empty = { type: "Cart", shards: 4, paused: false, faults: 0, hosts: [], moved: [], told: [] };
     const strategies = { least: "least", hashed: "hashed", external: "told", custom: "own" } as const;
     for (const strategy of ["least", "hashed", "external", "custom"] as const) {
-      const response = writeShardsView({ ...empty, strategy, moving: [] });
+      const response = SHARDS_VIEW.write({ ...empty, strategy, moving: [] });
       assert.equal(response.strategy, strategies[strategy]);
-      assert.equal(readShardsView("Cart", response).strategy, strategy);
+      assert.equal(SHARDS_VIEW.read(response).strategy, strategy);
     }
     const phases = {
       buffering: "gathering",
@@ -220,25 +220,28 @@ describe("shard message codec", () => {
       persisting: "saving",
     } as const;
     for (const phase of ["buffering", "stopping", "allocating", "persisting"] as const) {
-      const response = writeShardsView({ ...empty, strategy: "least", moving: [{ ...move, phase }] });
+      const response = SHARDS_VIEW.write({ ...empty, strategy: "least", moving: [{ ...move, phase }] });
       assert.equal(response.moving[0]!.phase, phases[phase]);
-      assert.equal(readShardsView("Cart", response).moving[0]!.phase, phase);
+      assert.equal(SHARDS_VIEW.read(response).moving[0]!.phase, phase);
     }
     const unknown = create(proto.DescribeShardsResponseSchema, { shards: 4, strategy: "toString" });
-    assert.throws(() => readShardsView("Cart", unknown), /unknown value of the strategy of shards: toString/);
+    assert.throws(() => SHARDS_VIEW.read(unknown), /unknown value of the strategy of shards: toString/);
   });
 
   it("shard views and operator requests are decoded as they were encoded", () => {
     fc.assert(
       fc.property(view, (one) => {
-        const response = travel(proto.DescribeShardsResponseSchema, writeShardsView(one));
-        assert.deepEqual(readShardsView("Cart", response), one);
+        const response = travel(proto.DescribeShardsResponseSchema, SHARDS_VIEW.write(one));
+        assert.deepEqual({ type: "Cart", ...SHARDS_VIEW.read(response) }, one);
       }),
     );
     fc.assert(
       fc.property(steering, (one) => {
-        const request = travel(proto.SteerShardsRequestSchema, writeSteering("n", "Cart", one));
-        assert.deepEqual(readSteering(request), { namespace: "n", type: "Cart", steering: one });
+        const request = travel(
+          proto.SteerShardsRequestSchema,
+          STEERING.write({ namespace: "n", type: "Cart", steering: one }),
+        );
+        assert.deepEqual(STEERING.read(request), { namespace: "n", type: "Cart", steering: one });
       }),
     );
   });
@@ -252,7 +255,7 @@ describe("shard message codec", () => {
     const beyond = create(proto.ShardQuestionsSchema, { actorType: "Cart", shards: [MOST_SHARDS] });
     assert.throws(said({ case: "shardQuestions", value: beyond }), refused);
     assert.throws(
-      () => readSteering(create(proto.SteerShardsRequestSchema, { namespace: "n", actorType: "T" })),
+      () => STEERING.read(create(proto.SteerShardsRequestSchema, { namespace: "n", actorType: "T" })),
       refused,
     );
     const nowhere = create(proto.SteerShardsRequestSchema, {
@@ -260,8 +263,8 @@ describe("shard message codec", () => {
       actorType: "T",
       act: { case: "move", value: create(proto.ShardPlaceSchema, { shard: 1 }) },
     });
-    assert.throws(() => readSteering(nowhere), refused);
+    assert.throws(() => STEERING.read(nowhere), refused);
     const odd = create(proto.DescribeShardsResponseSchema, { shards: 1, strategy: "luck" });
-    assert.throws(() => readShardsView("Cart", odd), refused);
+    assert.throws(() => SHARDS_VIEW.read(odd), refused);
   });
 });

@@ -1,9 +1,8 @@
-// Encodes operator requests about shards as protobuf, and decodes them. Decoding checks every field.
-import { create } from "@bufbuild/protobuf";
+// Operator requests about shards as protobuf. Decoding checks every field. The wire keeps the words of
+// release 0.1 for strategies and phases, so operators and leaders of both releases understand each other.
 import { MOST_SHARDS } from "../../../kernel/shards.ts";
 import {
   MOVE_REASONS,
-  type MoveReason,
   type ShardMove,
   type ShardMoved,
   type ShardPlace,
@@ -12,166 +11,134 @@ import {
   type ShardsView,
 } from "../../../ports/shard-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { readId, readText, readTime, readWhole, readWord, refuseMessage, writeTime, writeWhole } from "./checks.ts";
-import { readRegion, writeRegion } from "./shard-codec.ts";
-import { PHASE_OF_WIRE, STRATEGY_OF_WIRE, WIRE_PHASE, WIRE_STRATEGY } from "./shard-words.ts";
+import { type Codec, message, only, type Part, union } from "./codec.ts";
+import { OTHER_LENGTH, perShard, REQUIRED_REGION } from "./shard-codec.ts";
+import {
+  FLAG,
+  HOST_NAME,
+  id,
+  listOf,
+  NAMESPACE,
+  NUMBER,
+  oneWordOf,
+  optional,
+  refuseMessage,
+  required,
+  TIME,
+  TYPE,
+  wholeNumber,
+  wireWords,
+} from "./value-codecs.ts";
 
-function oneOf<T extends string>(word: string, words: readonly T[], what: string): T {
-  return words.find((each) => each === word) ?? refuseMessage(`unknown value of ${what}: ${word.slice(0, 50)}`);
-}
+const unknownWord = (what: string) => (word: string) => `unknown value of ${what}: ${word.slice(0, 50)}`;
 
-/** Translates a word of the wire. */
-function wordOf<Word extends string, T>(word: string, words: Readonly<Record<Word, T>>, what: string): T {
-  return words[oneOf(word, Object.keys(words) as Word[], what)];
-}
+const HOST = id("a host");
 
-const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "the reason of a move");
-const atMost = <T>(list: readonly T[]): readonly T[] =>
-  list.length <= MOST_SHARDS ? list : refuseMessage(`${list.length} shards are more than the limit of ${MOST_SHARDS}`);
-const maybe = (host: string | undefined): string | undefined => (host === undefined ? undefined : readHost(host));
-const readMs = (ms: number): number =>
-  ms >= 0 && Number.isFinite(ms) ? ms : refuseMessage("a duration must be a finite number of milliseconds from 0");
-const readHost = (host: string): string => readId(host, "a host");
+const REASON_OF_MOVE = oneWordOf(MOVE_REASONS, unknownWord("the reason of a move"));
+
+const MS: Codec<number, number> = {
+  write: NUMBER.write,
+  read: (ms) =>
+    ms >= 0 && Number.isFinite(ms) ? ms : refuseMessage("a duration must be a finite number of milliseconds from 0"),
+};
 
 // ——— Views.
 
-export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse {
-  const { shards, strategy, paused, hosts, moving, moved, told, faults } = view;
-  return create(proto.DescribeShardsResponseSchema, {
-    shards,
-    strategy: WIRE_STRATEGY[strategy],
-    paused,
-    faults: writeWhole(faults, "a number of faults"),
-    hosts: hosts.map(writeHost),
-    moving: moving.map(({ shard, phase, reason, from, to, forMs, waitsFor }) =>
-      create(proto.DescribedMoveSchema, {
-        shard,
-        phase: WIRE_PHASE[phase],
-        reason,
-        from,
-        ...(to === undefined ? {} : { to }),
-        forMs,
-        waitsFor: [...waitsFor],
-      }),
-    ),
-    moved: moved.map(({ shard, reason, from, to, tookMs, forced, at }) =>
-      create(proto.DescribedMovedSchema, {
-        shard,
-        reason,
-        from,
-        ...(to === undefined ? {} : { to }),
-        tookMs,
-        forced,
-        at: writeTime(at),
-      }),
-    ),
-    told: told.map(writePlace),
-  });
-}
+/** `silent`: the host did not answer in time. */
+const ACTORS: Part<ShardsOfHost["actors"], proto.DescribedShardHost> = {
+  put(host, actors) {
+    host.actors = [...(actors ?? [])];
+    host.silent = actors === undefined;
+  },
+  take({ region, actors, silent }) {
+    if (silent) return undefined;
+    return actors.length === region!.shards.length ? actors : refuseMessage(OTHER_LENGTH);
+  },
+};
 
-const writeHost = (host: ShardsOfHost): proto.DescribedShardHost =>
-  create(proto.DescribedShardHostSchema, {
-    region: writeRegion(host),
-    leaving: host.leaving,
-    actors: [...(host.actors ?? [])],
-    silent: host.actors === undefined,
-  });
+const SHARD_HOST: Codec<ShardsOfHost, proto.DescribedShardHost> = message(
+  proto.DescribedShardHostSchema,
+  { leaving: FLAG, actors: ACTORS },
+  ["region", REQUIRED_REGION],
+);
 
-export function readShardsView(type: string, response: proto.DescribeShardsResponse): ShardsView {
-  const { shards, strategy, paused, hosts, moving, moved, told, faults } = response;
-  return {
-    type,
-    shards,
-    strategy: wordOf(strategy, STRATEGY_OF_WIRE, "the strategy of shards"),
-    paused,
-    hosts: hosts.map(readShardHost),
-    moving: atMost(moving).map(readMove),
-    moved: atMost(moved).map(readMoved),
-    told: atMost(told).map(readPlace),
-    faults: readWhole(faults, "a number of faults"),
-  };
-}
-
-function readShardHost({ region, leaving, actors, silent }: proto.DescribedShardHost): ShardsOfHost {
-  if (region === undefined) return refuseMessage("a list of shards does not name its host");
-  const read = readRegion(region);
-  if (!silent && actors.length !== read.shards.length)
-    refuseMessage("the number of actor counts must equal the number of shards");
-  return { ...read, leaving, actors: silent ? undefined : actors };
-}
-
-const readMove = ({ shard, phase, reason, from, to, forMs, waitsFor }: proto.DescribedMove): ShardMove => ({
-  shard,
-  phase: wordOf(phase, PHASE_OF_WIRE, "the phase of a move"),
-  reason: readReason(reason),
-  from: readHost(from),
-  to: maybe(to),
-  forMs: readMs(forMs),
-  waitsFor: waitsFor.map(readHost),
+const MOVE: Codec<ShardMove, proto.DescribedMove> = message(proto.DescribedMoveSchema, {
+  shard: NUMBER,
+  phase: wireWords(
+    { buffering: "gathering", stopping: "stopping", allocating: "choosing", persisting: "saving" },
+    unknownWord("the phase of a move"),
+  ),
+  reason: REASON_OF_MOVE,
+  from: HOST,
+  to: optional(HOST),
+  forMs: MS,
+  waitsFor: listOf(HOST),
 });
 
-const readMoved = ({ shard, reason, from, to, tookMs, forced, at }: proto.DescribedMoved): ShardMoved => ({
-  shard,
-  reason: readReason(reason),
-  from: readHost(from),
-  to: maybe(to),
-  tookMs: readMs(tookMs),
-  forced,
-  at: readTime(at),
+const MOVED: Codec<ShardMoved, proto.DescribedMoved> = message(proto.DescribedMovedSchema, {
+  shard: NUMBER,
+  reason: REASON_OF_MOVE,
+  from: HOST,
+  to: optional(HOST),
+  tookMs: MS,
+  forced: FLAG,
+  at: TIME,
 });
+
+const PLACE: Codec<ShardPlace, proto.ShardPlace> = message(proto.ShardPlaceSchema, {
+  shard: NUMBER,
+  host: optional(HOST_NAME),
+});
+
+/** Without the type, which the request names. */
+export const SHARDS_VIEW: Codec<Omit<ShardsView, "type">, proto.DescribeShardsResponse> = message(
+  proto.DescribeShardsResponseSchema,
+  {
+    shards: NUMBER,
+    strategy: wireWords(
+      { least: "least", hashed: "hashed", external: "told", custom: "own" },
+      unknownWord("the strategy of shards"),
+    ),
+    paused: FLAG,
+    hosts: listOf(SHARD_HOST),
+    moving: perShard(MOVE),
+    moved: perShard(MOVED),
+    told: perShard(PLACE),
+    faults: wholeNumber("a number of faults"),
+  },
+);
 
 // ——— Operations.
 
-const writePlace = ({ shard, host }: ShardPlace): proto.ShardPlace =>
-  create(proto.ShardPlaceSchema, { shard, ...(host === undefined ? {} : { host }) });
+const PLACES = perShard(PLACE);
 
-const readPlace = ({ shard, host }: proto.ShardPlace): ShardPlace => {
-  return { shard, host: host === undefined ? undefined : readText(host, "the name of a host") };
-};
-
-export function writeSteering(namespace: string, type: string, steering: ShardSteering): proto.SteerShardsRequest {
-  return create(proto.SteerShardsRequestSchema, { namespace, actorType: type, act: writeAct(steering) });
+/** Too many places are an error of the operator, not a bug. */
+function writePlaces(places: readonly ShardPlace[]): proto.ShardPlace[] {
+  const { length } = places;
+  if (length > MOST_SHARDS) refuseMessage(`${length} shards are more than the limit of ${MOST_SHARDS}`);
+  return PLACES.write(places);
 }
 
-function writeAct(steering: ShardSteering): proto.SteerShardsRequest["act"] {
-  switch (steering.kind) {
-    case "move":
-      return { case: "move", value: writePlace(steering) };
-    case "pause":
-      return { case: "pause", value: steering.paused };
-    case "allocate": {
-      const places = atMost(steering.places).map(writePlace);
-      return { case: "allocate", value: create(proto.ShardPlacesSchema, { places }) };
-    }
-  }
-}
+const ACT = union<ShardSteering, proto.SteerShardsRequest["act"]>(
+  {
+    move: [
+      "move",
+      message(proto.ShardPlaceSchema, {
+        shard: NUMBER,
+        host: required(HOST_NAME, "a shard move does not name its target host"),
+      }),
+    ],
+    pause: ["pause", only("paused", FLAG)],
+    allocate: ["allocate", message(proto.ShardPlacesSchema, { places: { write: writePlaces, read: PLACES.read } })],
+  },
+  "a shard request has an unknown kind",
+);
 
-export function readSteering(request: proto.SteerShardsRequest): {
-  readonly namespace: string;
-  readonly type: string;
-  readonly steering: ShardSteering;
-} {
-  const { namespace, actorType, act } = request;
-  return {
-    namespace: readWord(namespace, "namespace"),
-    type: readWord(actorType, "actor type"),
-    steering: readAct(act),
-  };
-}
-
-function readAct(act: proto.SteerShardsRequest["act"]): ShardSteering {
-  switch (act.case) {
-    case "move": {
-      const { shard, host } = readPlace(act.value);
-      return host === undefined
-        ? refuseMessage("a shard move does not name its target host")
-        : { kind: "move", shard, host };
-    }
-    case "pause":
-      return { kind: "pause", paused: act.value };
-    case "allocate":
-      return { kind: "allocate", places: atMost(act.value.places).map(readPlace) };
-    default:
-      return refuseMessage("a shard request has an unknown kind");
-  }
-}
+export const STEERING: Codec<
+  { readonly namespace: string; readonly type: string; readonly steering: ShardSteering },
+  proto.SteerShardsRequest
+> = message(proto.SteerShardsRequestSchema, {
+  namespace: NAMESPACE,
+  type: ["actorType", TYPE],
+  steering: ["act", ACT],
+});

@@ -2,7 +2,7 @@
 // beside it carries the Limpet code. Decoding always returns a LimpetError.
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError } from "../../../kernel/errors.ts";
-import { cutReason } from "./checks.ts";
+import { cutReason } from "./value-codecs.ts";
 
 export const CODE_HEADER = "limpet-code";
 

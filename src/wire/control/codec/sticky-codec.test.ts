@@ -16,9 +16,9 @@ import type { StickyActor } from "../../../ports/host-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { HELLO } from "../control-kit.test.ts";
 import { stickyPage, stickyQuery } from "./arbitraries.test.ts";
-import { readClusterView } from "./cluster-codec.ts";
+import { CLUSTER_VIEW } from "./cluster-codec.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
-import { readStickyPage, readStickyQuery, writeStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
+import { STICKY_PAGE, STICKY_QUERY } from "./sticky-page-codec.ts";
 
 /** Serializes and deserializes, as on the wire. */
 const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
@@ -54,26 +54,28 @@ describe("codec of requests about sticky actors", () => {
   it("requests about sticky actors and their answers are decoded as they were encoded", () => {
     fc.assert(
       fc.property(fc.constantFrom("default", "__proto__", "ä b"), stickyQuery, (namespace, query) => {
-        const request = travel(proto.ListStickyRequestSchema, writeStickyQuery(namespace, query));
-        assert.deepEqual(readStickyQuery(request), { namespace, query });
+        const request = travel(proto.ListStickyRequestSchema, STICKY_QUERY.write({ namespace, query }));
+        assert.deepEqual(STICKY_QUERY.read(request), { namespace, query });
       }),
     );
     fc.assert(
       fc.property(stickyPage, (page) => {
-        const response = travel(proto.ListStickyResponseSchema, writeStickyPage(page));
-        assert.deepEqual(readStickyPage(response), page);
+        const response = travel(proto.ListStickyResponseSchema, STICKY_PAGE.write(page));
+        assert.deepEqual(STICKY_PAGE.read(response), page);
       }),
     );
   });
 
   it("a request for more than one page asks for a full page", () => {
-    const { query } = readStickyQuery(writeStickyQuery("default", { limit: LIMITS.listPage + 1 }));
+    const { query } = STICKY_QUERY.read(
+      STICKY_QUERY.write({ namespace: "default", query: { limit: LIMITS.listPage + 1 } }),
+    );
     assert.equal(query.limit, LIMITS.listPage);
   });
 
   it("an invalid request about sticky actors is rejected", () => {
     const ask = (change: MessageInitShape<typeof proto.ListStickyRequestSchema>) => () =>
-      readStickyQuery(create(proto.ListStickyRequestSchema, { namespace: "default", limit: 1n, ...change }));
+      STICKY_QUERY.read(create(proto.ListStickyRequestSchema, { namespace: "default", limit: 1n, ...change }));
     assert.doesNotThrow(ask({}));
     refused(ask({ namespace: "" }), /^namespace must not be empty/);
     refused(ask({ limit: 0n }), /must be at least 1/);
@@ -89,24 +91,24 @@ describe("codec of requests about sticky actors", () => {
   it("a page of sticky actors that is invalid or too long is rejected", () => {
     const actor: StickyActor = { type: "Cart", id: "7", address: HOST.address, name: "web", since: 1, away: false };
     const page = (change: MessageInitShape<typeof proto.StickyActorSchema>) => () => {
-      const response = writeStickyPage({ actors: [actor], next: undefined });
+      const response = STICKY_PAGE.write({ actors: [actor], next: undefined });
       Object.assign(response.actors[0]!, change);
-      return readStickyPage(response);
+      return STICKY_PAGE.read(response);
     };
     assert.doesNotThrow(page({}));
     refused(page({ actorKey: undefined } as never), /has no key/);
     refused(page({ address: "nowhere" }), /must be an address/);
     refused(page({ name: "a\nb" }), /name of a host must not contain/);
     for (const since of BAD_TIMES) refused(page({ since }), /a time must be a whole number/, `${since}`);
-    refused(() => readStickyPage(create(proto.ListStickyResponseSchema, { next: {} })), /^actor type must not/);
+    refused(() => STICKY_PAGE.read(create(proto.ListStickyResponseSchema, { next: {} })), /^actor type must not/);
 
-    const { actors } = writeStickyPage({ actors: many(LIMITS.listPage, () => actor), next: undefined });
+    const { actors } = STICKY_PAGE.write({ actors: many(LIMITS.listPage, () => actor), next: undefined });
     refused(
-      () => readStickyPage(create(proto.ListStickyResponseSchema, { actors: [...actors, actors[0]!] })),
+      () => STICKY_PAGE.read(create(proto.ListStickyResponseSchema, { actors: [...actors, actors[0]!] })),
       /1001 rows are more than the limit of 1000/,
     );
     const long = { actors: many(LIMITS.listPage + 1, () => actor), next: undefined };
-    fails("INVARIANT", () => writeStickyPage(long), /a page holds 1000 rows, not 1001/);
+    fails("INVARIANT", () => STICKY_PAGE.write(long), /a message carries 1000 rows, not 1001/);
   });
 });
 
@@ -301,7 +303,7 @@ describe("sticky messages of the leader", () => {
     const holder = { address: HOST.address, name: HOST.name, actors: 1n };
     const look = (sticky: MessageInitShape<typeof proto.ClusterStickySchema>) => () => {
       const table = { namespace: "d", type: "Cart", phase: 2, sticky };
-      return readClusterView(create(proto.DescribeClusterResponseSchema, { tables: [table] }));
+      return CLUSTER_VIEW.read(create(proto.DescribeClusterResponseSchema, { tables: [table] }));
     };
     assert.doesNotThrow(look({ rule, holders: [holder] }));
     refused(look({ holders: [holder] }), /has no rule/);

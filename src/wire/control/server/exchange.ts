@@ -5,8 +5,8 @@ import { createContextKey } from "@connectrpc/connect";
 import { isLoopback } from "../../../kernel/addresses.ts";
 import { invariant, LimpetError } from "../../../kernel/errors.ts";
 import type { Peer } from "../../../ports/cluster/control-service.ts";
-import { cutReason } from "../codec/checks.ts";
 import { CODE_HEADER, grpcCode } from "../codec/status.ts";
+import { cutReason } from "../codec/value-codecs.ts";
 
 /** Context key under which the library passes the exchange to our methods. */
 export const EXCHANGE = createContextKey<Exchange | undefined>(undefined);

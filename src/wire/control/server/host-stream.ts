@@ -9,9 +9,9 @@ import type { ControlService, Peer } from "../../../ports/cluster/control-servic
 import type { ControlListener, ControlStream, HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { HostReport, SchedulerReply } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { parseControlAddress, refuseMessage } from "../codec/checks.ts";
 import { readHostMessage, writeSchedulerMessage } from "../codec/message-codec.ts";
 import { asLimpetError, fromStatus, rebuildError, toStatus } from "../codec/status.ts";
+import { parseControlAddress, refuseMessage } from "../codec/value-codecs.ts";
 import type { ControlLimits } from "../limits.ts";
 import { StreamOutbox } from "../outbox.ts";
 

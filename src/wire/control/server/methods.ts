@@ -4,7 +4,7 @@ import { LimpetError } from "../../../kernel/errors.ts";
 import type { ControlService, SchedulerList } from "../../../ports/cluster/control-service.ts";
 import type { Log } from "../../../ports/log.ts";
 import { type HostReport, Scheduler, type WatchHostsResponse } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { writeSchedulerList } from "../codec/cluster-codec.ts";
+import { SCHEDULER_LIST } from "../codec/cluster-codec.ts";
 import { LEADER_METHODS } from "../codec/leader-methods.ts";
 import { asLimpetError, toStatus } from "../codec/status.ts";
 import type { ControlLimits } from "../limits.ts";
@@ -59,7 +59,7 @@ export class Methods {
 
   #watch(context: HandlerContext) {
     return this.#open("watch", context, () => {
-      const outbox = new StreamOutbox<SchedulerList, WatchHostsResponse>(1, (list) => [writeSchedulerList(list)]);
+      const outbox = new StreamOutbox<SchedulerList, WatchHostsResponse>(1, (list) => [SCHEDULER_LIST.write(list)]);
       const unwatch = this.#service.watch((list) => outbox.replace(list));
       const over = () => {
         outbox.cut();
