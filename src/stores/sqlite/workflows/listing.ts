@@ -13,7 +13,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../../ports/store/workflows.ts";
 import { rowsAsArrays } from "../rows-as-arrays.ts";
 import { ALL_STATUSES, statusCode } from "./codes.ts";
-import { type FilterRow, isMatch } from "./filter.ts";
 import type { WorkflowKinds } from "./kinds.ts";
 import type { RunKey, WorkflowRuns } from "./runs.ts";
 import { STORED, type StoredRow, storedOf } from "./stored.ts";
@@ -34,6 +33,15 @@ const PORTION = 500;
 export interface Part {
   readonly before: number | undefined;
 }
+type FilterRow = [
+  kind: number,
+  status: number,
+  startedAt: number,
+  namespace: string,
+  workflowId: string,
+  /** Null when the query has no attributes. */
+  attributes: string | null,
+];
 type Refs = readonly number[];
 type Range = readonly [kind: number, status: number];
 
@@ -209,4 +217,21 @@ function isOfKinds(query: RunQuery): boolean {
   const { workflowId, prefix = "", attributes, startedFrom, startedBefore, isBlocked = false } = query;
   const isAnywhere = workflowId === undefined && prefix === "" && attributes === undefined && !isBlocked;
   return isAnywhere && startedFrom === undefined && startedBefore === undefined;
+}
+
+/** `isKind`: true for the requested namespace, type and queue. */
+function isMatch(row: FilterRow, query: RunQuery, isKind: (kind: number) => boolean): boolean {
+  const [kind, status, startedAt, , workflowId, attributes] = row;
+  if (!isKind(kind)) return false;
+  if (query.status !== undefined && status !== statusCode(query.status)) return false;
+  if (query.workflowId !== undefined && workflowId !== query.workflowId) return false;
+  if (query.prefix !== undefined && !workflowId.startsWith(query.prefix)) return false;
+  if (query.startedFrom !== undefined && startedAt < query.startedFrom) return false;
+  if (query.startedBefore !== undefined && startedAt >= query.startedBefore) return false;
+  return query.attributes === undefined || hasAttributes(attributes ?? "{}", query.attributes);
+}
+
+function hasAttributes(text: string, wanted: NonNullable<RunQuery["attributes"]>): boolean {
+  const attributes = JSON.parse(text) as Record<string, unknown>;
+  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(attributes, name) && attributes[name] === value);
 }
