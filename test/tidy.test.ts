@@ -61,6 +61,14 @@ describe("the code", () => {
     );
   });
 
+  it("the kernel imports only types of ports", () => {
+    const value = /^(?:import|export)\s(?!\s*type\b)[^;"]*from "[^"]*\/ports\//m;
+    assert.deepEqual(
+      shipped.filter((path) => moduleOf(path) === "kernel" && value.test(textOf(path))),
+      [],
+    );
+  });
+
   it("a pure module has no clock, timer, random number or waiting", () => {
     assert.deepEqual(offences(shipped.filter(isPure), IMPURE), []);
   });

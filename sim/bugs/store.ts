@@ -221,7 +221,7 @@ export const STORE: readonly Bug[] = [
     changes: [
       {
         file: "src/kernel/batch/fenced-batcher.ts",
-        before: "this.#answer(batch[i]!, answers[i]!);",
+        before: "this.#answer(batch[i]!, answers[i]);",
         after: `this.#answer(batch[i]!, (answers[i] as unknown) === "fenced" ? answers[0] : answers[i]);`,
       },
     ],

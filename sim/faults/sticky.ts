@@ -165,7 +165,7 @@ function atClaims(name: string, summary: string, hit: Hit): Fault {
     happen(stage, planned, strike) {
       const leader = leaderOf(stage);
       if (leader === undefined) return;
-      atNthMessage(stage, planned.nth, fromLeader("noted"), (from) =>
+      atNthMessage(stage, planned.nth, fromLeader("acknowledged"), (from) =>
         hit(stage, from, { ...planned, targets: [] }, strike),
       );
       if (planned.to === "next") crashAndRestart(stage, leader, false, planned.ms);

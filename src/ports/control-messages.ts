@@ -283,7 +283,7 @@ export type SchedulerMessage =
   | { readonly kind: "renewed"; readonly sequence: number }
   | { readonly kind: "acquired"; readonly answers: readonly StickyAnswer[] }
   /** Acknowledges a part of the claims. */
-  | { readonly kind: "noted"; readonly part: number }
+  | { readonly kind: "acknowledged"; readonly part: number }
   /** The host holds these from now on without a request: they were reserved for a host of its name. */
   | { readonly kind: "granted"; readonly type: string; readonly ids: readonly string[] }
   /**

@@ -47,14 +47,18 @@ async function urlOf(process: CliProcess): Promise<string> {
   return (await process.until("stdout", /HTTP\s+(http:\S+)/))[1]!;
 }
 
-/** JSON output of a command that is sent to that process. */
+const run = async (process: CliProcess, argv: readonly string[]): ReturnType<typeof runCli> =>
+  runCli([...argv, "--json"], { env: { LIMPET_URL: await urlOf(process) } });
+
+/**
+ * JSON output of a command that is sent to that process. Without a leader the command has no effect and is
+ * repeated, as its error requests.
+ */
 async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
-  const env = { LIMPET_URL: await urlOf(process) };
   let stdout = "";
-  // Without a leader the command has no effect and is repeated, as its error requests.
   await until(
     async () => {
-      const ran = await runCli([...argv, "--json"], { env });
+      const ran = await run(process, argv);
       const isEarly = ran.code !== 0 && ran.stderr.includes('"errorCode":"NOT_READY"');
       if (!isEarly) assert.equal(ran.code, 0, ran.stderr);
       stdout = ran.stdout;
@@ -65,7 +69,15 @@ async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-const calls = (process: CliProcess, id: string): Promise<unknown> => ask(process, "call", "Cart", id, "calls");
+const callOf = (id: string): string[] => ["call", "Cart", id, "calls"];
+const calls = (process: CliProcess, id: string): Promise<unknown> => ask(process, ...callOf(id));
+
+/** The same without a repetition: an actor in memory needs no leader. */
+async function callsAtOnce(process: CliProcess, id: string): Promise<unknown> {
+  const { code, stdout, stderr } = await run(process, callOf(id));
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
 
 /** Sticky types in the cluster of that process. */
 async function stickyTypes(process: CliProcess): Promise<string[]> {
@@ -89,13 +101,13 @@ describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
       });
       await until(async () => {
         // All the time, and in the same activation.
-        assert.equal(await calls(here, "alice"), ++asked);
+        assert.equal(await callsAtOnce(here, "alice"), ++asked);
         assert.doesNotMatch(there.stdout, /ready/);
         return end !== undefined;
       }, "the second process gives up");
       assert.deepEqual(end, { code: 1, signal: null }, there.stderr);
       assert.ok(there.stderr.includes(`${why}; all hosts of a type must have the same setting`), there.stderr);
-      assert.equal(await calls(here, "alice"), asked + 1);
+      assert.equal(await callsAtOnce(here, "alice"), asked + 1);
       assert.equal(await calls(here, "bob"), 1);
       assert.deepEqual(await stickyTypes(here), first === STICKY ? ["Cart"] : []);
       assert.deepEqual(await here.end("SIGTERM"), { code: 0, signal: null });

@@ -118,7 +118,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
       case "acquired":
         for (const answer of message.answers) this.#answers.set(answer.correlation, answer);
         break;
-      case "noted":
+      case "acknowledged":
         this.persisted = message.part;
         break;
       case "renewed":

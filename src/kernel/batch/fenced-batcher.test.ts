@@ -50,6 +50,15 @@ describe("a fenced batcher", () => {
     assert.deepEqual(await Promise.all([1, 0, 3].map((n) => batcher.submit(n))), ["fenced", "committed", "void"]);
   });
 
+  it("a request without an answer of its own is rejected as a bug, and the others get theirs", async () => {
+    const { batcher } = batching(async (batch) => batch.slice(0, -1).map(String));
+    const outcomes = await Promise.allSettled(many(3).map((n) => batcher.submit(n)));
+    assert.deepEqual(
+      outcomes.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as LimpetError).code)),
+      ["0", "1", "INVARIANT"],
+    );
+  });
+
   it("batches stay within their size and weight, and a heavy request travels alone", async () => {
     const sizes: number[] = [];
     const send: Send = (batch) => {

@@ -191,7 +191,7 @@ export class FencedBatcher<Request, Answer> {
     this.#failures = 0;
     batchSize.observe(batch.length);
     seconds.observe((clock.monotonic() - begun) / 1_000);
-    for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]!);
+    for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
     this.#collect();
   }
 
@@ -225,8 +225,12 @@ export class FencedBatcher<Request, Answer> {
     member.caller.reject(member.isAmbiguous ? ambiguousOutcome(why) : nothingChanged(why));
   }
 
-  #answer(member: Member<Request, Answer>, answer: Answer | "locked"): void {
+  #answer(member: Member<Request, Answer>, answer: Answer | "locked" | undefined): void {
     if (member.isOver) return;
+    if (answer === undefined) {
+      member.caller.reject(new LimpetError("INVARIANT", "the store answered fewer requests than it was sent"));
+      return;
+    }
     if (answer === "locked") {
       this.#holdBack(member);
       return;

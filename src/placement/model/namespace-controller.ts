@@ -171,7 +171,7 @@ export class NamespaceController {
         break;
       case "claims":
         effects.push(...this.sticky.claims(host, message));
-        effects.push({ kind: "send", streams: [stream], message: { kind: "noted", part: message.part } });
+        effects.push({ kind: "send", streams: [stream], message: { kind: "acknowledged", part: message.part } });
         break;
       case "claimed":
         this.sticky.claimed(host, now);

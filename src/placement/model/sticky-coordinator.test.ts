@@ -233,7 +233,7 @@ describe("the coordinator of sticky actors", () => {
     const leader = cluster("a");
     leader.send(1, { kind: "claims", part: 7, type: "Cart", ids: ["x"], since: [0] });
     assert.deepEqual(leader.received.get(1)!.at(-2), { kind: "release", type: "Cart", ids: ["x"] });
-    assert.deepEqual(leader.received.get(1)!.at(-1), { kind: "noted", part: 7 });
+    assert.deepEqual(leader.received.get(1)!.at(-1), { kind: "acknowledged", part: 7 });
   });
 
   it("a host that reports another rule for a type than its hosts is rejected, until those hosts are gone", () => {

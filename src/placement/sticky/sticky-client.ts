@@ -43,7 +43,7 @@ export interface StickyClientDeps {
 }
 
 /** Messages of the leader about sticky actors. */
-export type StickyMessage = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
+export type StickyMessage = Extract<SchedulerMessage, { kind: "acquired" | "acknowledged" | "granted" | "release" }>;
 
 /** Chunks of claims in flight at a time. */
 const WINDOW = 4;
@@ -256,7 +256,7 @@ export class StickyClient implements HostFeature<StickyMessage> {
       case "acquired":
         for (const answer of message.answers) this.#answered(answer);
         break;
-      case "noted":
+      case "acknowledged":
         this.#unacknowledged--;
         this.#claimMore();
         break;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
-import { silentLog } from "../../ports/log.ts";
+import { type Log, silentLog } from "../../ports/log.ts";
 import type { ShardHomeChange, Shards } from "../../ports/store/shards.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { HomeWrites } from "./home-writes.ts";
@@ -10,7 +10,7 @@ import { HomeWrites } from "./home-writes.ts";
 const home = (shard: number): ShardHomeChange => ({ namespace: "n", type: "T", shard, incarnation: "a" });
 
 /** `answers`: the store's answers, write after write. */
-function writesOn(answers: (boolean | Error)[]) {
+function writesOn(answers: (boolean | Error)[], log: Log = silentLog) {
   const clock = new VirtualClock();
   const over: string[] = [];
   const terms: number[] = [];
@@ -22,7 +22,7 @@ function writesOn(answers: (boolean | Error)[]) {
   };
   const writes = new HomeWrites(7, {
     clock,
-    log: silentLog,
+    log,
     shards: { noteHomes } as unknown as Shards,
     over: (why) => void over.push(why),
   });
@@ -48,5 +48,16 @@ describe("the write of a shard's home", () => {
     assert.deepEqual(written, []);
     await clock.advance("10s");
     assert.deepEqual([written, over], [[1], []]);
+  });
+
+  it("a callback that throws is no failed write, and the other homes count as written at once", async () => {
+    const logged: string[] = [];
+    const log = { ...silentLog, error: (event: string) => void logged.push(event) };
+    const { clock, writes, terms } = writesOn([true], log);
+    const written: number[] = [];
+    writes.write(home(1), () => assert.fail("a bug"));
+    writes.write(home(2), () => written.push(2));
+    await clock.advance("0s");
+    assert.deepEqual([written, logged, terms], [[2], ["shard.callback-failed"], [7]]);
   });
 });

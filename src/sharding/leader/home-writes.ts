@@ -49,13 +49,23 @@ export class HomeWrites {
       const changes = some.map(({ change }) => change);
       try {
         if (!(await shards.noteHomes(this.#term, changes))) return over("another scheduler leads by now");
-        this.#waiting.splice(0, some.length);
-        for (const { written } of some) written();
       } catch (err) {
         if (!isLimpetError(err, "STORE_UNAVAILABLE")) log.error("shard.write-failed", { err });
         await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve, "background"));
+        continue;
       }
+      this.#waiting.splice(0, some.length);
+      for (const { written } of some) this.#notify(written);
     }
     this.#isWriting = false;
+  }
+
+  /** The home is durable. A callback that throws is a bug, and must not delay the other callbacks. */
+  #notify(written: () => void): void {
+    try {
+      written();
+    } catch (err) {
+      this.#deps.log.error("shard.callback-failed", { err });
+    }
   }
 }

@@ -148,7 +148,7 @@ export const schedulerMessage: fc.Arbitrary<SchedulerMessage> = fc.oneof(
   order,
   record({ kind: fc.constant("renewed" as const), sequence: whole }),
   record({ kind: fc.constant("acquired" as const), answers: fc.array(answer, { maxLength: 6 }) }),
-  record({ kind: fc.constant("noted" as const), part: whole }),
+  record({ kind: fc.constant("acknowledged" as const), part: whole }),
   record({ kind: fc.constant("granted" as const), type: word, ids: actorIds }),
   record({ kind: fc.constant("release" as const), type: word, ids: actorIds }),
   record({ kind: fc.constant("removed" as const), reason }),

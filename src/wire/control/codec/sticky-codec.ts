@@ -112,11 +112,11 @@ const ANSWER: Codec<StickyAnswer, proto.StickyAcquisitionResponse> = message(
   ["result", RESULT],
 );
 
-type StickyReply = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
+type StickyReply = Extract<SchedulerMessage, { kind: "acquired" | "acknowledged" | "granted" | "release" }>;
 
 export const STICKY_REPLIES: Cases<StickyReply, proto.SchedulerReply["reply"]> = {
   acquired: ["sticky", message(proto.StickyAcquisitionResponsesSchema, { answers: ["responses", some(ANSWER)] })],
-  noted: ["stickyNoted", message(proto.StickyNotedSchema, { part: wholeNumber("a part") })],
+  acknowledged: ["stickyNoted", message(proto.StickyNotedSchema, { part: wholeNumber("a part") })],
   granted: ["stickyGranted", message(proto.StickyGrantedSchema, ACTORS)],
   release: ["stickyRelease", message(proto.StickyReleaseSchema, ACTORS)],
 };
