@@ -150,10 +150,10 @@ export class HttpWorkerService implements HttpWorkers {
     return this.#waiting.until(waitMs, gone, look);
   }
 
-  #written({ reminders, outcome, ref }: TaskCompletion, runId: string): void {
+  #written({ reminders, outcome, ref, messages }: TaskCompletion, runId: string): void {
     this.deps.writer.written(reminders);
     if (outcome.kind === "close") this.deps.ended(ref, runId, outcome);
-    this.deps.nudge();
+    this.deps.nudge(messages);
     this.nudge();
   }
 

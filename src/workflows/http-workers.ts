@@ -83,8 +83,8 @@ export interface HttpWorkersDeps {
   ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
   /** A remote worker claimed a task. */
   claimed(mode: ReplayMode): void;
-  /** Workers of this process may have work. */
-  nudge(): void;
+  /** Workers of this process may have work. `messages`: the messages of a completed task. */
+  nudge(messages: readonly InboxMessage[]): void;
   /** Serves timers of runs from now on, and watches for writes of other processes. */
   serve(): void;
 }

@@ -205,7 +205,7 @@ export class WorkflowNode {
       dispatcher: this.#dispatcher,
       ends: this.#ends,
       updates: this.#updates,
-      ended: (ref, runId, end) => this.#notifications.ended(ref, runId, end),
+      ended: (ref, runId, end, messages) => this.#notifications.endedFromOutside(ref, runId, end, messages),
       start: (start, started, at) => this.#requests.start(start, started, at),
       deliver: (message) => this.#requests.deliver(message),
       query: (run, name, input) => this.#queries.ask(run, name, input),
@@ -233,7 +233,7 @@ export class WorkflowNode {
       hasType: (type) => this.worker.has(type),
       query: (run, name, input) => this.#queries.askWire(run, name, input),
       ended: (ref, runId, end) => this.#notifications.ended(ref, runId, end),
-      nudge: () => this.#notifications.completedByHttp(),
+      nudge: (messages) => this.#notifications.completedByHttp(messages),
       serve: () => {
         this.#timers.serve();
         this.#watchReminders();

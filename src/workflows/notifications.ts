@@ -4,7 +4,7 @@
 import { invariant } from "../kernel/errors.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
 import type { ReminderWrite } from "../ports/store/reminders.ts";
-import type { CompletionOutcome, TaskCompletion } from "../ports/store/workflows.ts";
+import type { CompletionOutcome, InboxMessage, TaskCompletion } from "../ports/store/workflows.ts";
 import type { ActivityWorker } from "./activities/worker.ts";
 import type { ClosedRun, EndWatch } from "./client/end-watch.ts";
 import type { HttpWorkers } from "./http-workers.ts";
@@ -23,7 +23,7 @@ export interface NotificationsDeps {
  * The components that claim work. They are opened after this file's class, because they notify through it.
  */
 export interface Claimants {
-  readonly worker: Pick<Worker, "nudge" | "nudgeAll" | "nudgeRun">;
+  readonly worker: Pick<Worker, "nudge" | "nudgeAll" | "nudgeReceivers" | "nudgeRun">;
   readonly activityWorker: Pick<ActivityWorker, "nudge" | "expect" | "written">;
   readonly httpWorkers: Pick<HttpWorkers, "nudge">;
 }
@@ -70,9 +70,9 @@ export class Notifications {
     this.#to.httpWorkers.nudge();
   }
 
-  /** An HTTP worker completed a task. */
-  completedByHttp(): void {
-    this.#to.worker.nudge();
+  /** An HTTP worker completed a task and sent these messages. */
+  completedByHttp(messages: readonly InboxMessage[]): void {
+    this.#to.worker.nudgeReceivers(messages);
     this.#to.activityWorker.nudge();
   }
 
@@ -95,7 +95,7 @@ export class Notifications {
     this.#deps.updates.written(completion);
     const { starts, messages, taken, outcome: taskOutcome } = completion;
     if (taskOutcome.kind === "close") this.ended(completion.ref, runId, taskOutcome);
-    if (starts.length > 0 || messages.length > 0 || outcome.delivered > taken) this.#to.worker.nudge();
+    if (starts.length > 0 || messages.length > 0 || outcome.delivered > taken) this.#to.worker.nudgeReceivers(messages);
     this.#to.httpWorkers.nudge();
   }
 
@@ -104,5 +104,13 @@ export class Notifications {
     if (end.status !== "running") this.#deps.instruments.ended(end.status);
     this.#deps.ends.ended(ref, runId, end);
     this.#deps.updates.ended(ref);
+  }
+
+  /** This process ended a run without its code; `messages`: to its parent and its children. */
+  endedFromOutside(ref: number, runId: string, end: ClosedRun, messages: readonly InboxMessage[]): void {
+    this.ended(ref, runId, end);
+    if (messages.length === 0) return;
+    this.#to.worker.nudgeReceivers(messages);
+    this.#to.httpWorkers.nudge();
   }
 }

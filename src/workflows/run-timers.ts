@@ -71,8 +71,10 @@ export class RunTimers {
     const run = await store.find({ namespace, workflowId, runId });
     if (run === undefined || run.status !== "running") return;
     const error = serializeError(new LimpetError("WORKFLOW_TIMED_OUT", `workflow ${workflowId} took too long`));
-    if (!(await endFromOutside(run, "timed out", error, this.#deps))) return;
-    notifications.ended(run.ref, run.runId, { status: "timed out", result: writeError(error) });
+    const messages = await endFromOutside(run, "timed out", error, this.#deps);
+    if (messages === undefined) return;
+    const end = { status: "timed out", result: writeError(error) } as const;
+    notifications.endedFromOutside(run.ref, run.runId, end, messages);
   }
 
   /** Checks the limits of an activity that may have no workers. */

@@ -51,8 +51,8 @@ export interface WorkflowClientDeps {
   readonly queue: string;
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
-  /** This client ended the run. */
-  ended(ref: number, runId: string, end: ClosedRun): void;
+  /** This client ended the run; `messages`: to its parent and its children. */
+  ended(ref: number, runId: string, end: ClosedRun, messages: readonly InboxMessage[]): void;
   now(): number;
   /** Starts a run, in this process if possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
@@ -280,10 +280,11 @@ export class WorkflowClient {
     const run = await this.#reader.latest(workflowId, runId);
     const message = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
     const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", message));
-    if (!(await endFromOutside(run, "terminated", error, this.#deps))) {
+    const messages = await endFromOutside(run, "terminated", error, this.#deps);
+    if (messages === undefined) {
       throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
     }
-    this.#deps.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) });
+    this.#deps.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) }, messages);
   }
 }
 

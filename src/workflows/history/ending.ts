@@ -4,7 +4,14 @@
 
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
-import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
+import type {
+  ClaimedTask,
+  Closing,
+  InboxMessage,
+  StoredRun,
+  TaskCompletion,
+  Workflows,
+} from "../../ports/store/workflows.ts";
 import { type Message, readMessage, type Sent, writeError } from "../definition/messages.ts";
 import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
@@ -24,17 +31,17 @@ export interface EndingDeps {
 /** Inbox messages that one read returns. */
 const LOOK = 1_000;
 
-/** False: the run was already closed. */
+/** Returns the messages to the parent and the children. Undefined: the run was already closed. */
 export async function endFromOutside(
   run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
   status: Closing["status"],
   error: SerializedError,
   { store, dispatcher, now }: EndingDeps,
-): Promise<boolean> {
+): Promise<readonly InboxMessage[] | undefined> {
   const { namespace, workflowId, runId, ref } = run;
   const runs = new RunStates(store, Number.POSITIVE_INFINITY);
   const known = await runs.get(ref, undefined);
-  if (known === undefined) return false;
+  if (known === undefined) return undefined;
   const at = now();
   const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
   const event: EndedFromOutside = { kind, reason: error.message };
@@ -42,17 +49,19 @@ export async function endFromOutside(
   const notified = new Set(known.children.keys());
   const batch = writeEventBatch({ at, events: [event] });
   const closing = { namespace, workflowId, runId, status, batch, result: writeError(error), reminders, messages };
-  if (!(await store.close(closing))) return false;
+  if (!(await store.close(closing))) return undefined;
   try {
     // The worker may have added steps meanwhile. After the close no worker adds to the run.
     const { children } = (await runs.get(ref, undefined)) ?? known;
     const missed = new Map([...children].filter(([n]) => !notified.has(n)));
-    if (missed.size > 0) await store.deliver(toChildren(namespace, run, missed));
+    if (missed.size === 0) return messages;
+    const late = toChildren(namespace, run, missed);
+    await store.deliver(late);
+    return [...messages, ...late];
   } catch (cause) {
     const what = `workflow ${workflowId} is over (${status}); its latest children may not have been notified (${cause})`;
     throw new LimpetError("COMMIT_UNKNOWN", what, { cause });
   }
-  return true;
 }
 
 /** A step with the effects of the end, and without events. */

@@ -3,7 +3,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { Workflows } from "../../ports/store/workflows.ts";
+import type { InboxMessage, Workflows } from "../../ports/store/workflows.ts";
 import type { LoadedRun } from "./loaded-run.ts";
 
 export interface LoadedRunsDeps {
@@ -44,6 +44,12 @@ export class LoadedRuns {
     const run = this.#runs.get(ref);
     run?.nudge();
     return run !== undefined;
+  }
+
+  /** These messages may have arrived. Only the runs that they address are nudged. */
+  nudgeReceivers(messages: readonly InboxMessage[]): void {
+    const addressed = new Set(messages.map(({ workflowId }) => workflowId));
+    for (const run of this.#runs.values()) if (addressed.has(run.workflowId)) run.nudge();
   }
 
   nudgeAll(): void {

@@ -11,6 +11,7 @@ import type { Random } from "../../ports/random.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   ClaimedTask,
+  InboxMessage,
   ReplayMode,
   RunStart,
   StartOutcome,
@@ -231,6 +232,12 @@ export class Worker {
   /** A message may have arrived for a loaded run; true: the run is here. */
   nudgeRun(ref: number): boolean {
     return this.#held.nudge(ref);
+  }
+
+  /** The queue may hold tasks, and loaded runs may have received these messages. */
+  nudgeReceivers(messages: readonly InboxMessage[]): void {
+    if (messages.length > 0) this.#held.nudgeReceivers(messages);
+    this.nudge();
   }
 
   nudgeAll(): void {
