@@ -8,7 +8,7 @@ import { setImmediate as soon } from "node:timers/promises";
 import type { SchedulerMessage } from "../../src/ports/control-messages.ts";
 import type { Make } from "../case.ts";
 import { LeaderProcess } from "../leader.ts";
-import { Fleet } from "../stand-in-hosts.ts";
+import { Fleet, type FleetListener } from "../stand-in-hosts.ts";
 import { until } from "../until.ts";
 import { StickyPinger } from "./actors.ts";
 import { LEADER_TOTAL, UNTIL_GRANTS } from "./figures.ts";
@@ -17,14 +17,14 @@ import { idOf } from "./ids.ts";
 const LIMIT_MS = 60_000;
 const STEP = 1_000;
 
-class Watch {
+class Watch implements FleetListener {
   /** Waits for the welcome of a leader with a later term than this. */
   term = Number.POSITIVE_INFINITY;
   welcomeAt: number | undefined;
   grantAt: number | undefined;
   failure: Error | undefined;
 
-  heard(message: SchedulerMessage): void {
+  received(message: SchedulerMessage): void {
     if (message.kind !== "welcome") return;
     if (message.term > this.term) this.welcomeAt ??= performance.now();
   }
