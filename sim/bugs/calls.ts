@@ -92,13 +92,13 @@ export const CALLS: readonly Bug[] = [
     name: "rejection-elsewhere-ends-the-rejections-here",
     family: "calls",
     story:
-      "A host takes every call with a hop as proof that its sender knows of the rejections here. If another host rejected that call, a later call to the same shard overtakes the one that was rejected here.",
+      "A host takes every call with a hop as proof that its sender knows of all rejections of the shard. A sender without the class orders its calls by actor, so a later call to another actor of the shard overtakes the one that was rejected here.",
     knownFrom: "ourselves",
     changes: [
       {
         file: "src/actors/routing/rejected-shards.ts",
-        before: "if (ids.has(id)) shards!.delete(shard);",
-        after: "shards!.delete(shard);",
+        before: "rejections.ids.delete(id);",
+        after: "rejections.ids.clear();",
       },
     ],
     guard: "src/actors/routing/rejected-shards.test.ts",

@@ -1,15 +1,27 @@
-// Shards with rejected calls, per connection. Later calls to the same shard may follow on the connection,
-// sent before their caller received the rejection. They are rejected too, even if the shard has arrived here
-// meanwhile: otherwise they would overtake the rejected call. A call that was rejected here carries its hops
-// when it is sent again, which proves that its caller knows. Hops alone prove nothing: another host may have
-// rejected the call. Entries disappear with the connection.
+// Shards and actors with rejected calls, per connection. Later calls may follow on the connection, sent
+// before their caller received the rejection. They are rejected too, even if the shard has arrived here
+// meanwhile: otherwise they would overtake the rejected call. A rejected call carries its hops when it is
+// sent again.
+//
+// - A caller that computes shards orders its calls by shard. A call with hops proves that it knows of every
+//   rejection of the shard.
+// - A caller without the class orders its calls by actor. A call with hops proves that it knows of the
+//   rejections of that actor, and nothing about other actors of the shard.
+//
+// Entries disappear with the connection.
 
 /** Rejected actors that are remembered per shard and connection. The oldest are forgotten first. */
 const MOST_ACTORS = 1_000;
 
+interface Rejections {
+  /** No call with hops has arrived since the last rejection. */
+  isRecent: boolean;
+  /** Ids of actors with rejected calls. */
+  readonly ids: Set<string>;
+}
+
 export class RejectedShards {
-  /** Ids of actors with rejected calls, by connection, type and shard. */
-  readonly #lines = new WeakMap<object, Map<string, Map<number, Set<string>>>>();
+  readonly #lines = new WeakMap<object, Map<string, Map<number, Rejections>>>();
   #isEmpty = true;
 
   /** True: no call was ever rejected. */
@@ -19,12 +31,15 @@ export class RejectedShards {
 
   add(line: object, type: string, shard: number, id: string): void {
     this.#isEmpty = false;
-    const types = this.#lines.get(line) ?? new Map<string, Map<number, Set<string>>>();
+    const types = this.#lines.get(line) ?? new Map<string, Map<number, Rejections>>();
     this.#lines.set(line, types);
-    const shards = types.get(type) ?? new Map<number, Set<string>>();
+    const shards = types.get(type) ?? new Map<number, Rejections>();
     types.set(type, shards);
-    const ids = shards.get(shard) ?? new Set();
-    shards.set(shard, ids.add(id));
+    const rejections = shards.get(shard) ?? { isRecent: true, ids: new Set() };
+    shards.set(shard, rejections);
+    rejections.isRecent = true;
+    const { ids } = rejections;
+    ids.add(id);
     if (ids.size > MOST_ACTORS) ids.delete(ids.values().next().value!);
   }
 
@@ -34,10 +49,12 @@ export class RejectedShards {
    */
   isBehind(line: object, type: string, shard: number, { id, hops }: { id: string; hops: number }): boolean {
     const shards = this.#lines.get(line)?.get(type);
-    const ids = shards?.get(shard);
-    if (ids === undefined) return false;
-    if (hops === 0) return true;
-    if (ids.has(id)) shards!.delete(shard);
+    const rejections = shards?.get(shard);
+    if (rejections === undefined) return false;
+    if (hops === 0) return rejections.isRecent || rejections.ids.has(id);
+    rejections.isRecent = false;
+    rejections.ids.delete(id);
+    if (rejections.ids.size === 0) shards!.delete(shard);
     return false;
   }
 }
