@@ -24,6 +24,7 @@ describe("the comparison with an earlier commit", () => {
     ["a missing commit", [], /^Name one commit\. --help shows the options\.\n$/],
     ["a second commit", ["HEAD", "HEAD~1"], /^Name one commit\./],
     ["an unknown option", ["HEAD", "--benchmark", "call"], /^Unknown option '--benchmark'/],
+    ["an unknown case", ["HEAD", "--case", "Shortest"], /^no case has a name with "shortest"; docs/],
     ["one pair", ["HEAD", "--pairs", "1"], /^--pairs must be a whole number from 2 to 200; got "1"\n$/],
   ] as const) {
     it(`${what} is rejected with a message and exit code 2`, () => {

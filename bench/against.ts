@@ -98,7 +98,11 @@ function read(words: readonly string[]): Options | number {
     const [commit, ...more] = positionals;
     if (commit === undefined || more.length > 0) throw new Error("Name one commit. --help shows the options.");
     execFileSync("git", ["rev-parse", "--verify", "--quiet", `${commit}^{commit}`], { cwd: ROOT, stdio: "ignore" });
-    return { commit, texts: values.case ?? [], pairs };
+    const texts = (values.case ?? []).map((text) => text.toLowerCase());
+    const missed = texts.find((text) => !casesOf(AREAS).some((it) => isNamed(it, text)));
+    if (missed !== undefined)
+      throw new Error(`no case has a name with "${missed}"; docs/benchmarks.md names the cases`);
+    return { commit, texts, pairs };
   } catch (error) {
     const isGit = error instanceof Error && "status" in error;
     print(isGit ? "There is no such commit in this repository." : (error as Error).message);
@@ -110,8 +114,8 @@ function read(words: readonly string[]): Options | number {
 async function compareAll({ texts, pairs }: Options, earlier: string, workplace: Workplace): Promise<boolean> {
   const areas = (await import(pathToFileURL(join(earlier, "areas.ts")).href)) as { readonly AREAS: typeof AREAS };
   const before = new Map(casesOf(areas.AREAS).map((it) => [it.name, it]));
-  const isChosen = ({ name }: BenchCase) =>
-    texts.length === 0 ? HOT.includes(name) : texts.some((text) => name.toLowerCase().includes(text.toLowerCase()));
+  const isChosen = (it: BenchCase) =>
+    texts.length === 0 ? HOT.includes(it.name) : texts.some((text) => isNamed(it, text));
   let isGood = true;
   for (const now of casesOf(AREAS).filter(isChosen)) {
     const then = before.get(now.name);
@@ -127,6 +131,11 @@ async function compareAll({ texts, pairs }: Options, earlier: string, workplace:
     }
   }
   return isGood;
+}
+
+/** `text`: lower case. */
+function isNamed({ name }: BenchCase, text: string): boolean {
+  return name.toLowerCase().includes(text);
 }
 
 function casesOf(areas: typeof AREAS): readonly BenchCase[] {
