@@ -97,11 +97,16 @@ class WorkflowSignals extends RunChecker implements Checker, RunWatcher {
     }
   }
 
-  /** The runs that continue it, one after the other. */
+  /**
+   * The runs that continue it, one after the other. A restored store assigns references again, so the records
+   * of two runs may mix, and the chain may come back to an earlier run.
+   */
   *#followersOf(run: SeenRun): Generator<SeenRun> {
+    const met = new Set([run]);
     for (let end = continuedOf(run); end !== undefined; ) {
       const next = this.runs.byRunId.get(end.runId);
-      if (next === undefined) return;
+      if (next === undefined || met.has(next)) return;
+      met.add(next);
       yield next;
       end = continuedOf(next);
     }
