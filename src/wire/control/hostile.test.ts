@@ -4,6 +4,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { stretchedMs } from "../../../test/support/busy.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
@@ -143,7 +144,7 @@ describe("peers without gRPC at the control server", () => {
 
 describe("protocol violations on a host's stream", () => {
   const answerTo = async (t: TestContext, bytes: Buffer) => {
-    const { port, service, unharmed } = await openWitnessed(t, { limits: { lingerMs: 50 } });
+    const { port, service, unharmed } = await openWitnessed(t, { limits: { lingerMs: stretchedMs(50) } });
     const { stream, answer } = callReport(dial(t, port));
     stream.write(bytes);
     const { code, grpcStatus, message } = await answer;
@@ -227,7 +228,7 @@ describe("protocol violations on a host's stream", () => {
   });
 
   it("a host that keeps sending after a violation still learns the reason", async (t) => {
-    const { port, unharmed } = await openWitnessed(t, { limits: { lingerMs: 20 } });
+    const { port, unharmed } = await openWitnessed(t, { limits: { lingerMs: stretchedMs(20) } });
     const { stream, answer } = callReport(dial(t, port));
     stream.write(goodbye);
     const more = setInterval(() => stream.writable && stream.write(Buffer.alloc(10_000)), 1);
@@ -248,7 +249,7 @@ describe("slow peers at the control server", () => {
   });
 
   it("a request that is never complete is rejected", async (t) => {
-    const { port, unharmed } = await openWitnessed(t, { limits: { firstMessageMs: 30, lingerMs: 50 } });
+    const { port, unharmed } = await openWitnessed(t, { limits: { firstMessageMs: 30, lingerMs: stretchedMs(50) } });
     const session = dial(t, port);
     for (const method of ["WatchHosts", "DescribeCluster", "DrainHost", "ListSticky", "ReleaseSticky"]) {
       const { stream, answer } = call(session, `${SERVICE}/${method}`);
