@@ -65,10 +65,12 @@ describe("a turn that blocks the event loop", () => {
       const cluster = { lease: leaseMs, leaderLease: "500ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const;
       const app = await apps.open([Blocking], { cluster }, { store });
       await Promise.all(["a", "b"].map((id) => app.actor(Blocking, id).add()));
+      const leads = async () => app.host.status().scheduler?.leads === true;
+      await eventually(leads, "it leads");
       const { incarnation } = (await app.host.cluster()).hosts[0]!;
       assert.equal(await app.actor(Blocking, "a").later(leaseMs), 2);
       assert.equal(app.host.types()[0]!.active, 2);
-      await eventually(async () => app.host.status().scheduler?.leads === true, "it leads again");
+      await eventually(leads, "it leads again");
       assert.equal((await app.host.cluster()).hosts[0]!.incarnation, incarnation);
       assert.equal(await app.actor(Blocking, "b").add(), 2);
       assert.equal(Number(/^limpet_host_leases_lost_total\S* (\d+)$/m.exec(app.metrics())?.[1] ?? 0), 0);

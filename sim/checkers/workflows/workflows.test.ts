@@ -462,6 +462,15 @@ describe("workflow signals", () => {
     assert.match(found.join("\n"), /signal s has arrived at flow \(run run-1\), which went on as next without it/);
   });
 
+  it("the rule 'workflow signals' ends at a run that continues as itself, as after a restore", async () => {
+    const scene = new Scene("workflow signals");
+    const { ref } = await scene.start("a", { runId: "next" });
+    await scene.claim("t");
+    await scene.complete(scene.step(ref, "t", 1, [goesOn([])], CONTINUED));
+    await scene.healed();
+    assert.deepEqual(scene.found, []);
+  });
+
   it("the rule 'workflow signals' reports a signal that is seen twice, and one that is seen in another order", async () => {
     const scene = new Scene("workflow signals");
     const { ref } = await scene.start("a");

@@ -3,10 +3,10 @@
 // meanwhile: otherwise they would overtake the rejected call. A rejected call carries its hops when it is
 // sent again.
 //
-// - A caller that computes shards orders its calls by shard. A call with hops proves that it knows of every
-//   rejection of the shard.
-// - A caller without the class orders its calls by actor. A call with hops proves that it knows of the
-//   rejections of that actor, and nothing about other actors of the shard.
+// - A caller that computes shards orders its calls by shard. Its call with hops proves that the caller knows
+//   every rejection of the shard.
+// - A caller without the class orders its calls by actor. Its call with hops proves that the caller knows the
+//   rejections of that actor. It proves nothing about other actors of the shard.
 //
 // Entries disappear with the connection.
 
